@@ -1,0 +1,57 @@
+# How every target is compiled: the language, the warnings, the sanitizers, the fast linker and the compiler cache.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+
+add_compile_options(-Wall -Wextra -Wconversion -Werror)
+
+if(HAPAX_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(HAPAX_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+elseif(HAPAX_SANITIZE)
+  message(FATAL_ERROR "HAPAX_SANITIZE is '${HAPAX_SANITIZE}': it takes address or thread")
+endif()
+
+find_program(HAPAX_CCACHE ccache)
+if(HAPAX_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${HAPAX_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${HAPAX_CCACHE})
+endif()
+
+find_program(HAPAX_MOLD mold)
+if(HAPAX_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# hapax_library(NAME SOURCES... DEPENDS ...): one folder, one library. Headers are found from src/.
+function(hapax_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
+endfunction()
+
+# hapax_test(NAME SOURCES... DEPENDS ... [SLOW]): a GoogleTest program, run by ctest as one test. SLOW puts it into
+# the slow set, which `./dev test --slow` adds.
+function(hapax_test name)
+  if(NOT HAPAX_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "SLOW" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  if(ARG_SLOW)
+    set_tests_properties(${name} PROPERTIES LABELS slow)
+  endif()
+endfunction()

@@ -1,0 +1,17 @@
+# Everything Hapax stands on, all from Debian 12. Each folder links only what it uses.
+find_package(Boost 1.81 REQUIRED COMPONENTS json url)
+find_package(OpenSSL REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(prometheus-cpp REQUIRED COMPONENTS core)
+find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
+
+# Boost's headers are compiled with our warnings off: they are not ours to fix.
+set_target_properties(Boost::headers PROPERTIES INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${Boost_INCLUDE_DIRS}")
+
+if(HAPAX_TESTS)
+  find_package(GTest REQUIRED)
+endif()

@@ -1,0 +1,100 @@
+// An execution: the record of one task or workflow, as every store keeps it and every reader sees it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/hash.h"
+#include "core/id.h"
+#include "core/identity.h"
+#include "core/lease.h"
+#include "core/retry.h"
+#include "core/time.h"
+
+namespace hapax {
+
+enum class Kind : std::uint8_t { task, workflow };
+
+enum class Status : std::uint8_t { pending, running, suspended, completed, failed, cancelled, timed_out };
+
+std::string_view to_string(Kind kind);
+std::string_view to_string(Status status);
+std::optional<Status> parse_status(std::string_view text);
+
+constexpr bool is_closed(Status status) { return status >= Status::completed; }
+
+// Why an attempt ended without a result. `type` is the program's word for it; Hapax's own are LeaseExpired,
+// AttemptTimeout, DeadlineExceeded and CancelGraceExceeded.
+struct AttemptError {
+  std::string type;
+  std::string message;
+
+  bool operator==(const AttemptError&) const = default;
+};
+
+// An attempt that ended in an error. A successful one leaves none: the execution itself tells of it.
+struct AttemptRecord {
+  std::int32_t attempt = 0;
+  std::string worker;
+  Time started_at;
+  Time ended_at;
+  AttemptError error;
+  LeaseSecret secret;     // so that a repeated report of this failure is recognised
+  bool reported = false;  // by its worker; false if the engine ended it (lease expired, timed out)
+
+  bool operator==(const AttemptRecord&) const = default;
+};
+
+struct Execution {
+  ExecutionId id;
+  Kind kind = Kind::task;
+  std::string name_space;
+  std::string type;
+  std::string queue;
+  std::string input = "null";  // canonical JSON
+  InputHash input_hash;
+
+  std::optional<std::string> idempotency_key;  // as the caller gave it
+  std::optional<Identity> identity;            // absent: always unique
+  std::optional<ExecutionId> parent;           // the workflow this is a step of
+
+  std::int32_t priority = 0;  // higher goes first
+  std::optional<std::string> concurrency_key;
+  std::int32_t max_attempts = 3;
+  RetryPolicy retry;
+  std::optional<Duration> timeout;  // of one attempt
+  std::optional<Time> deadline_at;  // of all attempts
+  Time created_at;
+
+  // What changes while it lives. Only the functions of core/transition.h change it.
+  Status status = Status::pending;
+  Time run_at;                     // not claimed before
+  std::int32_t attempt = 0;        // started so far
+  std::int32_t attempt_limit = 3;  // raised by a retry operation
+  std::optional<Time> started_at;  // of the latest attempt
+  std::optional<Time> finished_at;
+  std::optional<Time> cancel_requested_at;
+  std::optional<Time> cancel_by;  // the grace of a requested cancel ends
+  std::optional<std::string> result;  // JSON; absent is nothing returned, which is not the JSON null
+  std::optional<AttemptError> error;  // of the last attempt that failed
+  std::vector<AttemptRecord> failed_attempts;
+
+  // The lease of the running attempt; after a report was accepted, the one it was accepted under.
+  std::string worker;
+  std::optional<LeaseSecret> lease_secret;
+  std::optional<Time> lease_expires_at;
+  std::optional<Time> attempt_ends_by;  // started_at + timeout
+
+  bool operator==(const Execution&) const = default;
+
+  // Stable over all attempts: what a handler hands to the outside world as its idempotency key.
+  std::string effect_key() const { return id.to_string(); }
+
+  // The first instant at which sweeping has something to do here: a lease, an attempt, a grace or a deadline ends.
+  std::optional<Time> due_at() const;
+};
+
+}  // namespace hapax

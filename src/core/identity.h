@@ -1,0 +1,68 @@
+// Who a submission is: the rules of which two submissions are the same.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/hash.h"
+#include "core/json.h"
+
+namespace hapax {
+
+enum class Strategy : std::uint8_t { caller_provided, strict, contextual, always_unique };
+
+std::string_view to_string(Strategy strategy);
+std::optional<Strategy> parse_strategy(std::string_view text);
+
+// The space in which a key is unique. The tag keeps a custom scope named "payments" apart from the queue of that name.
+struct Scope {
+  enum class Tag : std::uint8_t { type, queue, global, custom };
+
+  Tag tag = Tag::type;
+  std::string name;  // of a custom scope only; a type's or queue's name comes from the submission
+
+  bool operator==(const Scope&) const = default;
+
+  // "type", "queue", "global"; any other text is a custom scope.
+  static Scope parse(std::string_view text);
+  std::string to_string() const;
+};
+
+// What makes a submission the same as another one. Absent for always_unique.
+struct Identity {
+  IdentityHash hash;
+  Strategy strategy = Strategy::caller_provided;
+  Scope scope;
+
+  bool operator==(const Identity&) const = default;
+
+  // A duplicate of the same key must bring the same input. The other strategies cannot conflict: strict is the input
+  // itself, contextual compares only the fields it names.
+  bool compares_input() const { return strategy == Strategy::caller_provided; }
+};
+
+InputHash hash_input(std::string_view canonical_input);
+
+// The parts that a hash is made from, named so that they are not mistaken for each other.
+struct IdentityParts {
+  std::string_view name_space;
+  std::string_view type;
+  std::string_view queue;
+  Scope scope;
+};
+
+IdentityHash hash_key(const IdentityParts& parts, std::string_view key);
+IdentityHash hash_strict(const IdentityParts& parts, const Json& input);
+
+// The identity fields that the input does not have are named by the pointer that was missing.
+struct FieldMissing {
+  std::string pointer;
+};
+std::variant<IdentityHash, FieldMissing> hash_contextual(const IdentityParts& parts, const Json& input,
+                                                         const std::vector<std::string>& fields);
+
+}  // namespace hapax

@@ -1,0 +1,36 @@
+// Writes JSON text straight into a string: what Hapax answers is written once, never built as a tree first.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hapax {
+
+// Commas are the writer's business, nesting is the caller's: every begin needs its end.
+class JsonWriter {
+ public:
+  JsonWriter& begin_object();
+  JsonWriter& end_object();
+  JsonWriter& begin_array();
+  JsonWriter& end_array();
+  JsonWriter& key(std::string_view name);
+
+  JsonWriter& string(std::string_view text);
+  JsonWriter& integer(std::int64_t number);
+  JsonWriter& number(double number);
+  JsonWriter& boolean(bool value);
+  JsonWriter& null();
+  JsonWriter& raw(std::string_view json);  // text that already is JSON
+
+  const std::string& text() const { return out_; }
+  std::string take() { return std::move(out_); }
+
+ private:
+  void separate();
+
+  std::string out_;
+  bool first_ = true;  // nothing yet stands at this level
+};
+
+}  // namespace hapax

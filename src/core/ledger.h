@@ -1,0 +1,43 @@
+// The ledger of identities: who owns a key, and until when.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/execution.h"
+
+namespace hapax {
+
+// What remains of an owner that was purged while its key is still reserved.
+struct Tombstone {
+  Kind kind = Kind::task;
+  std::string type;
+  std::string queue;
+  std::optional<std::string> idempotency_key;
+  Status status = Status::completed;
+  Time created_at;
+  Time finished_at;
+
+  bool operator==(const Tombstone&) const = default;
+};
+
+struct LedgerEntry {
+  Identity identity;
+  std::string name_space;
+  ExecutionId owner;
+  InputHash input_hash;
+  Time created_at;
+  std::optional<Time> expires_at;  // by a TTL; absent: lives as long as the owner
+  std::optional<Tombstone> tombstone;
+
+  bool operator==(const LedgerEntry&) const = default;
+};
+
+// When the entry dies, given its owner (null if purged) and the retention of the owner's queue. Absent: not known yet,
+// because an active owner always holds its identity.
+std::optional<Time> dies_at(const LedgerEntry& entry, const Execution* owner, Duration retention);
+
+// Whether the entry still stands. An entry that has died is dead even if no cleanup has come by.
+bool is_live(const LedgerEntry& entry, const Execution* owner, Duration retention, Time now);
+
+}  // namespace hapax

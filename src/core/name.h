@@ -1,0 +1,18 @@
+// What may be a name: types, queues, scopes, namespaces, keys.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hapax {
+
+// Each answers with the sentence that says what is wrong ("must be 1 to 128 bytes"), or with nothing if all is well.
+// The text is UTF-8 already, as everything that came through parse_json is.
+std::optional<std::string> check_name(std::string_view name);            // type, queue, scope, namespace, worker
+std::optional<std::string> check_idempotency_key(std::string_view key);  // and workflow ids
+std::optional<std::string> check_request_key(std::string_view key);      // of control operations
+
+bool is_valid_utf8(std::string_view text);
+
+}  // namespace hapax

@@ -1,0 +1,37 @@
+// Rate limits: a token bucket per queue, kept as one number in the store so that all servers share it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/time.h"
+
+namespace hapax {
+
+struct Rate {
+  std::int64_t count = 0;  // so many
+  Duration per{};          // in so long
+  std::int64_t burst = 0;  // at once at most; the count unless set
+
+  bool operator==(const Rate&) const = default;
+};
+
+// "100/sec", "500/min", "10000/hour", "5/day" (also "s", "m", "h", "d" and the long words). Nothing for anything else.
+std::optional<Rate> parse_rate(std::string_view text);
+std::string format_rate(const Rate& rate);
+
+// The state of a bucket: the instant, in microseconds since the epoch, at which it will be full again. An instant that
+// has passed means full, so an unused queue needs no row.
+struct RateState {
+  std::int64_t full_at_us = 0;
+};
+
+// How many of `wanted` may go now; moves the state on by as many.
+std::int64_t take(const Rate& rate, RateState& state, Time now, std::int64_t wanted);
+
+// The first millisecond at which one more may go.
+Time next_permit(const Rate& rate, const RateState& state, Time now);
+
+}  // namespace hapax

@@ -1,0 +1,26 @@
+// What a submission meets when its identity already has an owner.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/execution.h"
+
+namespace hapax {
+
+enum class Reuse : std::uint8_t { allow_failed, reject, allow_closed, replace };
+
+std::string_view to_string(Reuse reuse);
+std::optional<Reuse> parse_reuse(std::string_view text);
+
+enum class Verdict : std::uint8_t {
+  duplicate,    // the owner stands for this submission
+  create_new,   // the owner is closed and makes way
+  cancel_owner  // the owner is cancelled and makes way
+};
+
+// The matrix of owner status and policy.
+Verdict decide(Status owner, Reuse reuse);
+
+}  // namespace hapax

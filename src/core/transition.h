@@ -1,0 +1,51 @@
+// The life of an execution: every change of its status, and nothing else changes it.
+//
+//   pending ──start_attempt──▶ running ──complete──▶ completed
+//      ▲                          │
+//      ├──── fail_attempt, expire ┤ attempts left
+//      │                          └─ none left: failed, timed_out; cancel requested: cancelled
+//      └─ retry_closed ── failed, cancelled, timed_out
+//
+// Pure: no I/O, no clock, no randomness. Stores load an execution, apply one of these, and write it back.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/execution.h"
+#include "core/lease.h"
+
+namespace hapax {
+
+// pending → running: the next attempt, under a lease. The execution must be pending and its run_at must have come.
+void start_attempt(Execution& execution, std::string worker, const LeaseSecret& secret, Duration lease, Time now);
+
+enum class TokenCheck {
+  current,   // of the running attempt: its report counts
+  repeated,  // a report under this token was accepted before
+  stale      // of an attempt that was taken away
+};
+TokenCheck check_token(const Execution& execution, const LeaseToken& token);
+
+// running → running with a longer lease.
+void extend_lease(Execution& execution, Duration lease, Time now);
+
+// running → completed. A result that arrives after a cancel was requested still counts: the work is done.
+void complete(Execution& execution, std::optional<std::string> result, Time now);
+
+// running → pending after a pause, or failed if it cannot be retried or no attempt is left, or cancelled if a cancel was
+// requested. The attempt's error is kept.
+void fail_attempt(Execution& execution, AttemptError error, bool retryable, Time now);
+
+// What has become due by `now`: a lease, an attempt's timeout, the grace of a cancel, the deadline. True if it changed.
+bool expire(Execution& execution, Time now);
+
+// pending → cancelled at once; running → running, to be told at the next heartbeat and closed after the grace. False if
+// it was closed or the cancel was requested before.
+bool request_cancel(Execution& execution, Duration grace, Time now);
+
+// failed, cancelled, timed_out → pending with as many new attempts as it had at first. A deadline that has passed is
+// dropped. False in any other status.
+bool retry_closed(Execution& execution, Time now);
+
+}  // namespace hapax

@@ -1,0 +1,174 @@
+// Everything a user can ask of Hapax, as plain values in and out. One implementation works on a store (local_engine.h);
+// another speaks HTTP to a server. Whoever knows this interface runs embedded and remote alike.
+//
+// Verbs that commit answer through a Reply, after the commit. Reads answer at once. All may be called from any thread, and
+// a Reply may come on the calling thread before the call returns.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/json.h"
+#include "core/settings.h"
+#include "engine/reply.h"
+#include "store/store.h"
+
+namespace hapax {
+
+// ---- submit
+
+// A submission as its caller words it. What is absent, the type's settings decide, then the queue's, then the server's.
+struct SubmitRequest {
+  std::string type;
+  Json input;
+  std::optional<std::string> queue;
+  std::optional<std::string> idempotency_key;
+  std::optional<Scope> scope;
+  std::optional<Strategy> identity;
+  std::optional<std::vector<std::string>> identity_fields;
+  std::optional<Reuse> reuse;
+  std::optional<OnDuplicate> on_duplicate;
+  std::optional<Duration> idempotency_ttl;
+  std::optional<std::int32_t> priority;
+  std::optional<Time> run_at;
+  std::optional<Duration> delay;
+  std::optional<std::int32_t> max_attempts;
+  RetrySettings retry;
+  std::optional<Duration> timeout;
+  std::optional<std::variant<Duration, Time>> deadline;
+  std::optional<std::string> concurrency_key;
+  bool dry_run = false;
+};
+
+// Why a submission is the same as another one, and for how long.
+struct Match {
+  Identity identity;
+  std::optional<Time> expires_at;
+  std::optional<ExecutionId> superseded;
+};
+
+struct Receipt {
+  bool created = false;
+  Execution execution;
+  bool result_expired = false;  // the execution was purged: only its id, status and times are left
+  std::optional<Match> match;   // absent: always unique
+  bool dry_run = false;
+};
+
+// A submission that is answered with an error. Nothing was changed.
+struct Refusal {
+  enum class Code : std::uint8_t {
+    invalid_argument,
+    idempotency_key_required,
+    identity_field_missing,
+    idempotency_conflict,
+    task_already_exists,
+    task_already_completed
+  };
+
+  Code code = Code::invalid_argument;
+  std::string message;
+  std::string pointer;                // the field at fault, for the 400s
+  std::optional<Execution> existing;  // for the 409s
+  std::optional<InputHash> input_hash;  // idempotency_conflict: of this submission
+};
+
+using SubmitResult = std::variant<Receipt, Refusal>;
+
+// ---- claim
+
+struct ClaimCall {
+  std::string name_space;
+  std::vector<std::string> queues;
+  std::int32_t limit = 1;
+  std::string worker;
+  Duration lease{60'000};
+  Duration wait{0};  // for the first one
+};
+
+// A call that waits. Dropping the handle changes nothing; cancel() ends the wait with the answer "nothing" if it still
+// lasts, so that no task is handed to somebody who has hung up.
+class Waiting {
+ public:
+  virtual ~Waiting() = default;
+  virtual void cancel() = 0;
+};
+
+// ---- settings
+
+// The settings in force, and which of them the configuration file decided.
+struct QueueView {
+  std::string name;
+  QueueSettings settings;
+  std::vector<std::string> from_file;
+  bool known = false;  // anybody set it or there is something open in it
+  QueueCount count;
+};
+
+struct TypeView {
+  std::string name;
+  TypeSettings settings;
+  std::vector<std::string> from_file;
+  bool declared = false;
+};
+
+// What became of the engine's work since it started, for /metrics.
+struct EngineCounters {
+  std::int64_t submitted = 0, deduplicated = 0, conflicts = 0;
+  std::int64_t claimed = 0, completed = 0, failed_attempts = 0, leases_lost = 0;
+  std::int64_t swept = 0, purged = 0;
+  std::int64_t commits = 0;           // store calls made by the submit, claim and finish lanes
+  std::int64_t store_failures = 0;
+  std::int64_t waiting_claims = 0, waiting_results = 0;  // right now
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // The results are in the order of the requests, of which there may be up to kMaxBatch.
+  static constexpr std::size_t kMaxBatch = 1000;
+  virtual void submit(const std::string& name_space, std::vector<SubmitRequest> requests,
+                      Reply<std::vector<SubmitResult>> reply) = 0;
+
+  // Answers with at least one execution, or with none when the wait is over.
+  virtual std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Execution>> reply) = 0;
+  virtual void heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) = 0;
+  virtual void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) = 0;
+  virtual void control(ControlRequest request, Reply<ControlOutcome> reply) = 0;
+
+  // Answers once the execution is closed or the wait is over, with the execution as it is then; nothing if unknown.
+  virtual std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
+                                               Reply<std::optional<Execution>> reply) = 0;
+
+  virtual std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) = 0;
+  virtual std::vector<Execution> list(const ListFilter& filter) = 0;
+
+  // The identity that a submission of this type with this key has; the scope as the type has it unless given.
+  virtual std::optional<FoundIdentity> find_identity(const std::string& name_space, const std::string& type,
+                                                     const std::optional<Scope>& scope,
+                                                     const std::optional<std::string>& queue,
+                                                     const std::string& key) = 0;
+  virtual bool release_identity(const std::string& name_space, const IdentityHash& hash) = 0;
+
+  virtual QueueView queue(const std::string& name_space, const std::string& name) = 0;
+  virtual std::vector<QueueView> queues(const std::string& name_space) = 0;
+  virtual QueueView put_queue(const std::string& name_space, const std::string& name, const QueueSettings& settings) = 0;
+  virtual QueueView set_paused(const std::string& name_space, const std::string& name, bool paused) = 0;
+  virtual TypeView type(const std::string& name_space, const std::string& name) = 0;
+  virtual std::vector<TypeView> types(const std::string& name_space) = 0;
+  virtual TypeView put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) = 0;
+
+  // Throws if the store does not answer.
+  virtual void check_ready() = 0;
+  virtual EngineCounters counters() = 0;
+  virtual std::vector<QueueCount> queue_counts() = 0;
+};
+
+}  // namespace hapax

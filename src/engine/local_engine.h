@@ -1,0 +1,34 @@
+// The engine over a store: group commit, wake-ups, sweeping and cleanup.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/settings.h"
+#include "engine/engine.h"
+#include "store/store.h"
+
+namespace hapax {
+
+struct EngineOptions {
+  Strategy undeclared = Strategy::always_unique;  // identity of a type that nobody declared
+  std::optional<Duration> idempotency_ttl;        // where neither request nor type nor queue says
+  Duration task_retention = std::chrono::days(7);
+  Duration workflow_retention = std::chrono::days(30);
+  Duration cleanup_interval = std::chrono::hours(1);
+  Duration request_ttl = std::chrono::days(7);  // of the request keys of control operations
+  std::map<std::string, QueueSettings> queues;  // of the configuration file: they win, in every namespace
+  std::map<std::string, TypeSettings> types;
+};
+
+class LocalEngine : public Engine {
+ public:
+  // Ends all waits with their empty answers, finishes what was accepted, and stops the threads. What comes after is
+  // refused with Failure::stopped. The destructor does it too.
+  virtual void stop() = 0;
+};
+
+std::unique_ptr<LocalEngine> start_engine(std::shared_ptr<Store> store, EngineOptions options);
+
+}  // namespace hapax

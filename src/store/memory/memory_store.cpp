@@ -1,0 +1,1 @@
+#include "store/memory/memory_store.h"

@@ -1,0 +1,1 @@
+#include "store/sqlite/sqlite_store.h"

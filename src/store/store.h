@@ -1,0 +1,266 @@
+// The store contract: what every place that can keep executions must be able to do.
+//
+// A store is shared by all threads of a process, and its data by all processes and machines that open the same URL. Every
+// verb takes a batch, is atomic per item, applies the items in their order, and has made the whole batch durable when it
+// returns. Time is the store's own, the same for everybody who shares it.
+//
+// After Failure::outcome_unknown the caller sends the same batch again and gets the answer of the first time: a submission is
+// recognised by its execution id, a report by its lease token, a control operation by its request key. Only a claim is
+// not repeated: what an unanswered one took comes back when its lease ends.
+//
+// Throws Failure only. Whatever is an answer, even an unwelcome one, is returned.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/execution.h"
+#include "core/failure.h"
+#include "core/lease.h"
+#include "core/ledger.h"
+#include "core/policy.h"
+#include "core/reuse.h"
+
+namespace hapax {
+
+// ---- submit
+
+struct Submission {
+  Execution execution;  // complete, but for created_at and run_at; pending; with an id of its own
+  Reuse reuse = Reuse::allow_failed;
+  std::optional<Duration> idempotency_ttl;
+  std::optional<Time> run_at;  // absent: now
+  Duration delay{};            // added to now where run_at is absent
+  std::optional<Duration> deadline;  // from creation; unless the execution has a deadline_at
+  bool dry_run = false;        // answer as if, change nothing
+};
+
+struct SubmitOutcome {
+  enum class Kind : std::uint8_t { created, duplicate, conflict };
+
+  Kind kind = Kind::created;
+  Execution execution;           // the new one, or the owner of the identity
+  bool purged = false;           // only a tombstone of the owner is left: `execution` has no input, result or attempts
+  std::optional<Time> expires_at;  // of the ledger entry, as far as known
+  std::optional<ExecutionId> superseded;  // the owner that made way
+
+  bool operator==(const SubmitOutcome&) const = default;
+};
+
+// ---- claim, extend, finish
+
+struct ClaimRequest {
+  std::string name_space;
+  std::vector<std::string> queues;  // without repetition
+  std::int32_t limit = 1;
+  std::string worker;
+  Duration lease{60'000};
+  LeaseSecret secret;  // fresh for every request; all its leases carry it
+};
+
+struct ClaimOutcome {
+  std::vector<Execution> executions;  // running now, highest priority first, then run_at, then id
+  // Where fewer than the limit were had: when the clock alone may make more claimable. Absent: only a change will.
+  std::optional<Time> next_at;
+
+  bool operator==(const ClaimOutcome&) const = default;
+};
+
+struct Extension {
+  LeaseToken token;
+  Duration lease{60'000};
+};
+
+struct ExtendOutcome {
+  bool ok = false;
+  bool cancel_requested = false;
+  std::optional<Time> lease_expires_at;
+
+  bool operator==(const ExtendOutcome&) const = default;
+};
+
+struct Report {
+  struct Completed {
+    std::optional<std::string> result;  // JSON
+  };
+  struct Failed {
+    AttemptError error;
+    bool retryable = true;
+  };
+
+  LeaseToken token;
+  std::variant<Completed, Failed> outcome;
+};
+
+// An execution that was closed, purged with it if its retention is nothing.
+struct Closed {
+  ExecutionId id;
+  std::string name_space;
+  std::string queue;
+
+  bool operator==(const Closed&) const = default;
+};
+
+struct FinishOutcome {
+  bool accepted = false;          // false: the lease is lost, nothing changed
+  Status status = Status::failed;  // where accepted: after the report
+  std::string name_space, queue;   // where accepted
+  std::optional<Time> run_at;      // where it is pending again
+  std::optional<Execution> purged;  // where closing it deleted it: what it was
+
+  bool operator==(const FinishOutcome&) const = default;
+};
+
+// ---- control
+
+struct ControlRequest {
+  enum class Action : std::uint8_t { cancel, retry };
+
+  std::string name_space;
+  std::string request_key;
+  Action action = Action::cancel;
+  ExecutionId target;
+  Duration request_ttl = std::chrono::days(7);
+};
+
+struct ControlOutcome {
+  enum class Kind : std::uint8_t {
+    done,           // the operation ran, or ran before under this key (`replayed`)
+    not_found,      // no such execution
+    not_retryable,  // retry: it is not failed, cancelled or timed_out
+    identity_taken, // retry: its identity has another owner by now, in `other`
+    failed_before,  // this key's operation failed; `before` says how
+    key_conflict    // this key was used for another operation or execution
+  };
+
+  Kind kind = Kind::done;
+  bool replayed = false;
+  bool changed = false;                // whether the operation changed anything
+  Status status = Status::pending;     // of the execution after the operation, as of then
+  std::optional<ExecutionId> other;
+  Kind before = Kind::done;
+  // What the engine has to wake; not part of the answer.
+  std::string queue;
+  bool closed = false;
+
+  bool operator==(const ControlOutcome&) const = default;
+};
+
+// ---- sweep, purge
+
+struct SweepOutcome {
+  std::vector<Closed> closed;
+  std::vector<Closed> pending;   // claimable again
+  bool more = false;             // the limit was reached
+  std::optional<Time> next_due;  // of what remains, if nothing more is due now
+
+  bool operator==(const SweepOutcome&) const = default;
+};
+
+struct PurgeOutcome {
+  std::int64_t executions = 0;
+  std::int64_t identities = 0;
+  std::int64_t requests = 0;
+  bool more = false;
+
+  bool operator==(const PurgeOutcome&) const = default;
+};
+
+// ---- read
+
+struct ListFilter {
+  std::string name_space;
+  Kind kind = Kind::task;
+  std::optional<std::string> queue, type, idempotency_key;
+  std::optional<Status> status;
+  std::optional<ExecutionId> parent;
+  std::optional<ExecutionId> before;  // the cursor: only executions with a smaller id
+  std::int32_t limit = 100;
+};
+
+struct QueueCount {
+  std::string name_space, queue;
+  std::int64_t pending = 0;    // claimable or delayed
+  std::int64_t running = 0;
+  std::optional<Time> oldest_run_at;  // of the pending ones
+
+  bool operator==(const QueueCount&) const = default;
+};
+
+struct FoundIdentity {
+  LedgerEntry entry;
+  std::optional<Execution> owner;  // absent: purged, the entry has its tombstone
+  bool live = false;
+  std::optional<Time> expires_at;
+
+  bool operator==(const FoundIdentity&) const = default;
+};
+
+// A queue's or type's settings as somebody put them over the API: a JSON object the store does not look into.
+struct SettingDocument {
+  enum class Kind : std::uint8_t { queue, type };
+
+  std::string name_space;
+  Kind kind = Kind::queue;
+  std::string name;
+  std::string document;
+
+  bool operator==(const SettingDocument&) const = default;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // The time all who share this store agree on.
+  virtual Time now() = 0;
+
+  // Brings the schema up to what this program knows. Safe when several do it at once. Opening does it for an empty store.
+  virtual void migrate() = 0;
+
+  // The rules that the verbs below apply from now on. They apply to what is stored already, too.
+  virtual void set_policies(std::shared_ptr<const QueuePolicies> policies) = 0;
+
+  // Creates executions, or finds the ones that stand for them. A submission whose id exists is answered as created.
+  virtual std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) = 0;
+
+  // Hands out pending executions whose time has come, within the limits of their queues.
+  virtual std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) = 0;
+
+  virtual std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) = 0;
+  virtual std::vector<FinishOutcome> finish(std::span<const Report> reports) = 0;
+
+  // Runs the operation and keeps its outcome under the request key, as one.
+  virtual std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) = 0;
+
+  // Ends what has become due, oldest first, at most `limit` of them.
+  virtual SweepOutcome sweep(std::int32_t limit) = 0;
+
+  // Deletes, at most `limit` of each: closed executions whose retention is over, dead ledger entries, old request keys. A
+  // ledger entry with time left becomes a tombstone.
+  virtual PurgeOutcome purge(std::int32_t limit) = 0;
+
+  // Read only; may run beside everything above.
+  virtual std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) = 0;
+  virtual std::vector<Execution> list(const ListFilter& filter) = 0;  // newest first
+  virtual std::vector<QueueCount> count() = 0;                        // every queue with anything open
+  virtual std::optional<FoundIdentity> find_identity(const IdentityHash& hash) = 0;
+  virtual std::vector<SettingDocument> settings() = 0;
+
+  // Frees the identity for the next submission, whoever owns it. False if there was none.
+  virtual bool release_identity(const std::string& name_space, const IdentityHash& hash) = 0;
+
+  virtual void put_setting(const SettingDocument& setting) = 0;
+
+  // From now on calls `on_change`, on a thread of the store's, soon after anybody else changed the data. Spurious calls are
+  // allowed, missed ones are not. At most one listener; an empty function ends it, and none is running on return.
+  virtual void watch(std::function<void()> on_change) = 0;
+};
+
+}  // namespace hapax
