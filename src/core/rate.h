@@ -22,10 +22,10 @@ struct Rate {
 std::optional<Rate> parse_rate(std::string_view text);
 std::string format_rate(const Rate& rate);
 
-// The state of a bucket: the instant, in microseconds since the epoch, at which it will be full again. An instant that
+// The state of a bucket: the instant, in nanoseconds since the epoch, at which it will be full again. An instant that
 // has passed means full, so an unused queue needs no row.
 struct RateState {
-  std::int64_t full_at_us = 0;
+  std::int64_t full_at_ns = 0;
 };
 
 // How many of `wanted` may go now; moves the state on by as many.

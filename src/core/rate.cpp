@@ -1,0 +1,76 @@
+#include "core/rate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace hapax {
+
+namespace {
+
+struct Unit {
+  Duration per;
+  std::array<std::string_view, 3> names;  // the first one is written
+};
+
+const std::array<Unit, 4> kUnits{{{std::chrono::seconds(1), {"sec", "s", "second"}},
+                                  {std::chrono::minutes(1), {"min", "m", "minute"}},
+                                  {std::chrono::hours(1), {"hour", "h", "hr"}},
+                                  {std::chrono::days(1), {"day", "d", "days"}}}};
+
+constexpr std::int64_t kMaxCount = 1'000'000'000;
+
+std::int64_t to_ns(Time time) { return to_ms(time) * 1'000'000; }
+std::int64_t period_ns(const Rate& rate) { return rate.per.count() * 1'000'000; }
+
+// The time that permits take to come back, rounded down: at most a nanosecond is given away with each take.
+std::int64_t cost_ns(const Rate& rate, std::int64_t permits) {
+  return static_cast<std::int64_t>(static_cast<__int128>(permits) * period_ns(rate) / rate.count);
+}
+
+// The most permits whose cost is no more than that: the exact inverse of cost_ns, rounding included.
+std::int64_t permits_in(const Rate& rate, std::int64_t ns) {
+  return static_cast<std::int64_t>((static_cast<__int128>(ns + 1) * rate.count - 1) / period_ns(rate));
+}
+
+}  // namespace
+
+std::optional<Rate> parse_rate(std::string_view text) {
+  const auto slash = text.find('/');
+  if (slash == std::string_view::npos) return {};
+  const auto number = text.substr(0, slash), word = text.substr(slash + 1);
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count);
+  if (error != std::errc() || end != number.data() + number.size() || count < 1 || count > kMaxCount) return {};
+  for (const Unit& unit : kUnits) {
+    if (std::find(unit.names.begin(), unit.names.end(), word) != unit.names.end()) {
+      return Rate{.count = count, .per = unit.per, .burst = count};
+    }
+  }
+  return {};
+}
+
+std::string format_rate(const Rate& rate) {
+  for (const Unit& unit : kUnits) {
+    if (unit.per == rate.per) return fmt::format("{}/{}", rate.count, unit.names[0]);
+  }
+  return {};
+}
+
+std::int64_t take(const Rate& rate, RateState& state, Time now, std::int64_t wanted) {
+  const std::int64_t full_at = std::max(state.full_at_ns, to_ns(now));
+  const std::int64_t room = to_ns(now) + cost_ns(rate, rate.burst) - full_at;
+  const std::int64_t granted = room <= 0 ? 0 : std::min(wanted, permits_in(rate, room));
+  if (granted > 0) state.full_at_ns = full_at + cost_ns(rate, granted);
+  return granted;
+}
+
+Time next_permit(const Rate& rate, const RateState& state, Time now) {
+  const std::int64_t at_ns = state.full_at_ns + cost_ns(rate, 1) - cost_ns(rate, rate.burst);
+  if (at_ns <= to_ns(now)) return now;
+  return from_ms((at_ns + 999'999) / 1'000'000);
+}
+
+}  // namespace hapax

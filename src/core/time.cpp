@@ -1,0 +1,150 @@
+#include "core/time.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <limits>
+
+namespace hapax {
+
+namespace {
+
+constexpr Duration kLongest = std::chrono::days(36'525);  // 100 years
+
+struct Unit {
+  std::string_view name;
+  std::int64_t ms;
+};
+
+// From the largest down, as format_duration tries them. Weeks are read but not written: "7d" is what people write.
+constexpr std::array<Unit, 5> kUnits{{{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}}};
+constexpr Unit kWeek{"w", 7 * 86'400'000LL};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::optional<std::int64_t> unit_ms(std::string_view name) {
+  if (name == kWeek.name) return kWeek.ms;
+  for (const Unit& unit : kUnits) {
+    if (unit.name == name) return unit.ms;
+  }
+  return {};
+}
+
+// Takes exactly `count` digits off the front.
+std::optional<int> take_digits(std::string_view& text, std::size_t count) {
+  if (text.size() < count) return {};
+  int value = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!is_digit(text[i])) return {};
+    value = value * 10 + (text[i] - '0');
+  }
+  text.remove_prefix(count);
+  return value;
+}
+
+bool take_char(std::string_view& text, std::string_view any_of) {
+  if (text.empty() || any_of.find(text.front()) == std::string_view::npos) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+// The fraction of a second, if there is one, in whole milliseconds.
+std::optional<int> take_fraction(std::string_view& text) {
+  if (text.empty() || text.front() != '.') return 0;
+  text.remove_prefix(1);
+  int ms = 0, digits = 0;
+  for (; !text.empty() && is_digit(text.front()); text.remove_prefix(1), ++digits) {
+    if (digits < 3) ms = ms * 10 + (text.front() - '0');
+  }
+  if (digits == 0) return {};
+  for (; digits < 3; ++digits) ms *= 10;
+  return ms;
+}
+
+// What to subtract to come to UTC, in minutes.
+std::optional<int> take_offset(std::string_view& text) {
+  if (take_char(text, "Zz")) return 0;
+  if (text.empty() || (text.front() != '+' && text.front() != '-')) return {};
+  const int sign = text.front() == '-' ? -1 : 1;
+  text.remove_prefix(1);
+  auto hours = take_digits(text, 2);
+  if (!hours || *hours > 23 || !take_char(text, ":")) return {};
+  auto minutes = take_digits(text, 2);
+  if (!minutes || *minutes > 59) return {};
+  return sign * (*hours * 60 + *minutes);
+}
+
+}  // namespace
+
+std::string format_time(Time time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", int(date.year()), unsigned(date.month()),
+                     unsigned(date.day()), clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
+                     clock.subseconds().count());
+}
+
+std::optional<Time> parse_time(std::string_view text) {
+  auto year = take_digits(text, 4);
+  if (!year || !take_char(text, "-")) return {};
+  auto month = take_digits(text, 2);
+  if (!month || !take_char(text, "-")) return {};
+  auto day = take_digits(text, 2);
+  if (!day || !take_char(text, "Tt ")) return {};
+  auto hour = take_digits(text, 2);
+  if (!hour || *hour > 23 || !take_char(text, ":")) return {};
+  auto minute = take_digits(text, 2);
+  if (!minute || *minute > 59 || !take_char(text, ":")) return {};
+  auto second = take_digits(text, 2);
+  if (!second || *second > 60) return {};  // a leap second is taken as the next minute's first
+  auto fraction = take_fraction(text);
+  if (!fraction) return {};
+  auto offset = take_offset(text);
+  if (!offset || !text.empty()) return {};
+
+  const std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(unsigned(*month)),
+                                         std::chrono::day(unsigned(*day))};
+  if (!date.ok()) return {};
+  const Time time = std::chrono::sys_days(date) + std::chrono::hours(*hour) + std::chrono::minutes(*minute - *offset) +
+                    std::chrono::seconds(*second) + Duration(*fraction);
+  if (to_ms(time) < 0) return {};
+  return time;
+}
+
+std::optional<Duration> parse_duration(std::string_view text) {
+  if (text == "0") return Duration(0);
+  if (text.empty()) return {};
+  std::int64_t total = 0;
+  while (!text.empty()) {
+    std::int64_t number = 0;
+    std::size_t digits = 0;
+    while (digits < text.size() && is_digit(text[digits])) {
+      number = number * 10 + (text[digits++] - '0');
+      if (number > kLongest.count()) return {};
+    }
+    if (digits == 0) return {};
+    text.remove_prefix(digits);
+    std::size_t letters = 0;
+    while (letters < text.size() && !is_digit(text[letters])) ++letters;
+    const auto unit = unit_ms(text.substr(0, letters));
+    if (!unit || number > kLongest.count() / *unit) return {};
+    text.remove_prefix(letters);
+    total += number * *unit;
+    if (total > kLongest.count()) return {};
+  }
+  return Duration(total);
+}
+
+std::string format_duration(Duration duration) {
+  const std::int64_t ms = duration.count();
+  if (ms == 0) return "0";
+  for (const Unit& unit : kUnits) {
+    if (ms % unit.ms == 0) return fmt::format("{}{}", ms / unit.ms, unit.name);
+  }
+  return {};
+}
+
+Time SystemClock::now() const { return std::chrono::floor<Duration>(std::chrono::system_clock::now()); }
+
+}  // namespace hapax
