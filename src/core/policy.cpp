@@ -6,9 +6,14 @@ void QueuePolicies::set(std::string name_space, std::string queue, QueuePolicy p
   queues_.insert_or_assign(Key{std::move(name_space), std::move(queue)}, std::move(policy));
 }
 
+void QueuePolicies::set_everywhere(std::string queue, QueuePolicy policy) {
+  everywhere_.insert_or_assign(std::move(queue), std::move(policy));
+}
+
 const QueuePolicy& QueuePolicies::of(std::string_view name_space, std::string_view queue) const {
-  const auto found = queues_.find(Less::View{name_space, queue});
-  return found == queues_.end() ? defaults_ : found->second;
+  if (const auto own = queues_.find(Less::View{name_space, queue}); own != queues_.end()) return own->second;
+  const auto found = everywhere_.find(queue);
+  return found == everywhere_.end() ? defaults_ : found->second;
 }
 
 Duration QueuePolicies::retention(std::string_view name_space, std::string_view queue, Kind kind) const {

@@ -31,8 +31,9 @@ struct QueuePolicy {
 class QueuePolicies {
  public:
   void set(std::string name_space, std::string queue, QueuePolicy policy);  // of one queue in one namespace
+  void set_everywhere(std::string queue, QueuePolicy policy);  // of the queue of that name in every other namespace
 
-  // The queue's own rules, or the defaults.
+  // The queue's own rules, or those of its name everywhere, or the defaults.
   const QueuePolicy& of(std::string_view name_space, std::string_view queue) const;
 
   Duration retention(std::string_view name_space, std::string_view queue, Kind kind) const;
@@ -57,6 +58,7 @@ class QueuePolicies {
   };
 
   std::map<Key, QueuePolicy, Less> queues_;
+  std::map<std::string, QueuePolicy, std::less<>> everywhere_;
   QueuePolicy defaults_;
 };
 

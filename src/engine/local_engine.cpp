@@ -1,1 +1,479 @@
 #include "engine/local_engine.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <set>
+
+#include "engine/claim.h"
+#include "engine/lane.h"
+#include "engine/settings_book.h"
+#include "engine/submit.h"
+#include "engine/sweep.h"
+#include "engine/timer.h"
+#include "engine/wait_closed.h"
+
+namespace hapax {
+
+namespace {
+
+// More than this in one commit no longer gets cheaper for each, but keeps the others waiting longer.
+constexpr std::size_t kMaxCommit = 512;
+
+// Somebody else's changes are looked at no more often than this, however fast they come.
+constexpr Duration kRefreshPause{100};
+
+class StoreEngine final : public LocalEngine {
+ public:
+  StoreEngine(std::shared_ptr<Store> store, EngineOptions options);
+  ~StoreEngine() override { stop(); }
+
+  void submit(const std::string& name_space, std::vector<SubmitRequest> requests,
+              Reply<std::vector<SubmitResult>> reply) override;
+  std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Execution>> reply) override;
+  void heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) override;
+  void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) override;
+  void control(ControlRequest request, Reply<ControlOutcome> reply) override;
+  std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
+                                       Reply<std::optional<Execution>> reply) override;
+
+  std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override;
+  std::vector<Execution> list(const ListFilter& filter) override;
+  std::optional<FoundIdentity> find_identity(const std::string& name_space, const std::string& type,
+                                             const std::optional<Scope>& scope, const std::optional<std::string>& queue,
+                                             const std::string& key) override;
+  bool release_identity(const std::string& name_space, const IdentityHash& hash) override;
+
+  QueueView queue(const std::string& name_space, const std::string& name) override;
+  std::vector<QueueView> queues(const std::string& name_space) override;
+  QueueView put_queue(const std::string& name_space, const std::string& name, const QueueSettings& settings) override;
+  QueueView set_paused(const std::string& name_space, const std::string& name, bool paused) override;
+  TypeView type(const std::string& name_space, const std::string& name) override;
+  std::vector<TypeView> types(const std::string& name_space) override;
+  TypeView put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) override;
+
+  void check_ready() override;
+  EngineCounters counters() override;
+  std::vector<QueueCount> queue_counts() override { return store_->count(); }
+  void stop() override;
+
+ private:
+  using Announcements = std::map<std::pair<std::string, std::string>, std::size_t>;
+
+  std::vector<SubmitOutcome> commit_submissions(std::span<const Submission> submissions);
+  std::vector<FinishOutcome> commit_reports(std::span<const Report> reports);
+  std::vector<ControlOutcome> commit_controls(std::span<const ControlRequest> requests);
+  void handed_out(const std::vector<Execution>& executions);
+  void give_back(const std::vector<Execution>& executions);
+  void swept(const SweepOutcome& outcome);
+  void announce(const Announcements& announcements);
+  void reload_settings();
+  void changed_elsewhere();
+  void refresh();
+  bool has_limits(const std::string& name_space, const std::string& queue);
+
+  const EngineOptions options_;
+  const std::shared_ptr<Store> store_;
+  IdGenerator ids_;
+  SettingsBook settings_;
+  std::mutex reload_mutex_;
+
+  std::atomic<std::int64_t> submitted_ = 0, deduplicated_ = 0, conflicts_ = 0, claimed_ = 0, completed_ = 0,
+                            failed_attempts_ = 0, leases_lost_ = 0;
+  std::atomic<bool> stopped_ = false;
+  std::atomic<bool> refresh_pending_ = false;
+  std::atomic<Timer::Instant> last_refresh_ = Timer::Instant();
+
+  // Queues in which concurrency keys have been met: only there does the end of one task make way for another.
+  std::mutex keyed_mutex_;
+  std::set<std::pair<std::string, std::string>> keyed_queues_;
+
+  Timer timer_;        // ends of waits
+  Timer reader_;       // reads for those who wait
+  Timer sweep_timer_;  // sweeps and cleanups, which may take a while
+  Sweeper sweeper_;
+  ResultDesk results_;
+  ClaimDesk claims_;
+  Lane<Submission, SubmitOutcome> submit_lane_;
+  Lane<Report, FinishOutcome> finish_lane_;
+  Lane<Extension, ExtendOutcome> extend_lane_;
+  Lane<ControlRequest, ControlOutcome> control_lane_;
+};
+
+StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
+    : options_(std::move(options)),
+      store_(std::move(store)),
+      settings_(options_),
+      sweeper_(*store_, sweep_timer_, options_.cleanup_interval,
+               [this](const SweepOutcome& outcome) { swept(outcome); }),
+      results_(*store_, timer_, reader_),
+      claims_(*store_, timer_,
+              {.handed_out = [this](const std::vector<Execution>& executions) { handed_out(executions); },
+               .give_back = [this](const std::vector<Execution>& executions) { give_back(executions); }}),
+      submit_lane_([this](std::span<const Submission> batch) { return commit_submissions(batch); }, kMaxCommit, true),
+      finish_lane_([this](std::span<const Report> batch) { return commit_reports(batch); }, kMaxCommit, true),
+      extend_lane_([this](std::span<const Extension> batch) { return store_->extend(batch); }, kMaxCommit, true),
+      control_lane_([this](std::span<const ControlRequest> batch) { return commit_controls(batch); }, kMaxCommit,
+                    true) {
+  settings_.load(store_->settings());
+  store_->set_policies(settings_.policies());
+  store_->watch([this] { changed_elsewhere(); });
+  sweeper_.start();
+}
+
+void StoreEngine::stop() {
+  if (stopped_.exchange(true)) return;
+  store_->watch({});
+  claims_.stop();
+  results_.stop();
+  submit_lane_.stop();
+  finish_lane_.stop();
+  control_lane_.stop();
+  extend_lane_.stop();
+  sweep_timer_.stop();
+  reader_.stop();
+  timer_.stop();
+}
+
+// ---- submit
+
+void StoreEngine::submit(const std::string& name_space, std::vector<SubmitRequest> requests,
+                         Reply<std::vector<SubmitResult>> reply) {
+  struct Pending {
+    std::size_t position;
+    OnDuplicate on_duplicate;
+    InputHash input_hash;
+    bool dry_run;
+  };
+  std::vector<SubmitResult> results(requests.size());
+  std::vector<Pending> pending;
+  std::vector<Submission> submissions;
+  submissions.reserve(requests.size());
+  const Time now = store_->now();
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    auto resolved = resolve(name_space, std::move(requests[i]), settings_, options_, ids_.next(now));
+    if (auto* refusal = std::get_if<Refusal>(&resolved)) {
+      results[i] = std::move(*refusal);
+      continue;
+    }
+    auto& [submission, on_duplicate] = std::get<ResolvedSubmission>(resolved);
+    pending.push_back({i, on_duplicate, submission.execution.input_hash, submission.dry_run});
+    submissions.push_back(std::move(submission));
+  }
+  if (submissions.empty()) return reply(std::move(results));
+
+  submit_lane_.put(std::move(submissions), [results = std::move(results), pending = std::move(pending),
+                                            reply = std::move(reply)](Answer<std::vector<SubmitOutcome>> answers) mutable {
+    try {
+      std::vector<SubmitOutcome> outcomes = std::move(answers).get();
+      for (std::size_t i = 0; i < pending.size(); ++i) {
+        const Pending& item = pending[i];
+        results[item.position] =
+            answer(std::move(outcomes[i]), item.on_duplicate, item.input_hash, item.dry_run);
+      }
+    } catch (const Failure&) {
+      return reply(std::current_exception());
+    }
+    reply(std::move(results));
+  });
+}
+
+std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submission> submissions) {
+  std::vector<SubmitOutcome> outcomes = store_->submit(submissions);
+  const Time now = store_->now();
+  Announcements ready;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const SubmitOutcome& outcome = outcomes[i];
+    if (submissions[i].dry_run) continue;
+    switch (outcome.kind) {
+      case SubmitOutcome::Kind::duplicate: ++deduplicated_; continue;
+      case SubmitOutcome::Kind::conflict: ++conflicts_; continue;
+      case SubmitOutcome::Kind::created: ++submitted_; break;
+    }
+    // One that is delayed counts too: whoever waits must learn when to look again.
+    ready[{outcome.execution.name_space, outcome.execution.queue}] += 1;
+    if (const auto due = outcome.execution.due_at()) sweeper_.due_by(*due);
+    if (outcome.superseded) {
+      results_.closed(*outcome.superseded);
+      sweeper_.due_by(now);
+    }
+  }
+  announce(ready);
+  return outcomes;
+}
+
+// ---- claim, heartbeat, finish, control
+
+std::shared_ptr<Waiting> StoreEngine::claim(ClaimCall call, Reply<std::vector<Execution>> reply) {
+  return claims_.claim(std::move(call), std::move(reply));
+}
+
+void StoreEngine::handed_out(const std::vector<Execution>& executions) {
+  claimed_ += static_cast<std::int64_t>(executions.size());
+  std::optional<Time> due;
+  for (const Execution& execution : executions) {
+    const auto own = execution.due_at();
+    if (own && (!due || *own < *due)) due = own;
+    if (execution.concurrency_key) {
+      std::lock_guard lock(keyed_mutex_);
+      keyed_queues_.emplace(execution.name_space, execution.queue);
+    }
+  }
+  if (due) sweeper_.due_by(*due);
+}
+
+// A lease of no length ends at once: the next sweep makes the task claimable again.
+void StoreEngine::give_back(const std::vector<Execution>& executions) {
+  std::vector<Extension> extensions;
+  for (const Execution& execution : executions) {
+    extensions.push_back({{execution.id, execution.attempt, *execution.lease_secret}, Duration(0)});
+  }
+  extend_lane_.put(std::move(extensions),
+                   [this](const Answer<std::vector<ExtendOutcome>>&) { sweeper_.due_by(store_->now()); });
+}
+
+void StoreEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) {
+  extend_lane_.put(std::move(extensions), [this, reply = std::move(reply)](Answer<std::vector<ExtendOutcome>> answers) {
+    try {
+      std::vector<ExtendOutcome> outcomes = std::move(answers).get();
+      for (const ExtendOutcome& outcome : outcomes) {
+        if (!outcome.ok) ++leases_lost_;
+        if (outcome.lease_expires_at) sweeper_.due_by(*outcome.lease_expires_at);
+      }
+      reply(std::move(outcomes));
+    } catch (const Failure&) {
+      reply(std::current_exception());
+    }
+  });
+}
+
+void StoreEngine::finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) {
+  finish_lane_.put(std::move(reports), std::move(reply));
+}
+
+std::vector<FinishOutcome> StoreEngine::commit_reports(std::span<const Report> reports) {
+  std::vector<FinishOutcome> outcomes = store_->finish(reports);
+  Announcements ready, left;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const FinishOutcome& outcome = outcomes[i];
+    if (!outcome.accepted) {
+      ++leases_lost_;
+      continue;
+    }
+    (outcome.status == Status::completed ? completed_ : failed_attempts_) += 1;
+    if (is_closed(outcome.status)) results_.closed(reports[i].token.execution, outcome.purged);
+    (is_closed(outcome.status) ? left : ready)[{outcome.name_space, outcome.queue}] += 1;
+  }
+  for (const auto& [key, count] : left) {
+    if (has_limits(key.first, key.second)) ready[key] += count;
+  }
+  announce(ready);
+  return outcomes;
+}
+
+bool StoreEngine::has_limits(const std::string& name_space, const std::string& queue) {
+  if (settings_.queue(name_space, queue).max_running) return true;
+  std::lock_guard lock(keyed_mutex_);
+  return keyed_queues_.contains({name_space, queue});
+}
+
+void StoreEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
+  request.request_ttl = options_.request_ttl;
+  std::vector<ControlRequest> requests;
+  requests.push_back(std::move(request));
+  control_lane_.put(std::move(requests), [reply = std::move(reply)](Answer<std::vector<ControlOutcome>> answers) {
+    try {
+      reply(std::move(std::move(answers).get().front()));
+    } catch (const Failure&) {
+      reply(std::current_exception());
+    }
+  });
+}
+
+std::vector<ControlOutcome> StoreEngine::commit_controls(std::span<const ControlRequest> requests) {
+  std::vector<ControlOutcome> outcomes = store_->control(requests);
+  Announcements ready;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const ControlOutcome& outcome = outcomes[i];
+    if (!outcome.changed || outcome.replayed) continue;
+    if (outcome.closed) results_.closed(requests[i].target);
+    ready[{requests[i].name_space, outcome.queue}] += 1;
+    sweeper_.due_by(store_->now());  // to learn when the grace of a cancel ends
+  }
+  announce(ready);
+  return outcomes;
+}
+
+std::shared_ptr<Waiting> StoreEngine::wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
+                                                  Reply<std::optional<Execution>> reply) {
+  if (stopped_) {
+    reply(std::make_exception_ptr(Failure(Failure::Code::stopped, "the engine is shutting down")));
+    return nullptr;
+  }
+  return results_.wait(name_space, id, wait, std::move(reply));
+}
+
+void StoreEngine::swept(const SweepOutcome& outcome) {
+  Announcements ready;
+  for (const Closed& closed : outcome.closed) {
+    results_.closed(closed.id);
+    ready[{closed.name_space, closed.queue}] += 1;
+  }
+  for (const Closed& pending : outcome.pending) ready[{pending.name_space, pending.queue}] += 1;
+  announce(ready);
+}
+
+void StoreEngine::announce(const Announcements& announcements) {
+  for (const auto& [key, count] : announcements) claims_.announce(key.first, key.second, count);
+}
+
+// ---- read
+
+std::optional<Execution> StoreEngine::find(const std::string& name_space, const ExecutionId& id) {
+  return store_->find(name_space, id);
+}
+
+std::vector<Execution> StoreEngine::list(const ListFilter& filter) { return store_->list(filter); }
+
+std::optional<FoundIdentity> StoreEngine::find_identity(const std::string& name_space, const std::string& type,
+                                                        const std::optional<Scope>& scope,
+                                                        const std::optional<std::string>& queue,
+                                                        const std::string& key) {
+  const TypeSettings settings = settings_.type(name_space, type);
+  const std::string in_queue = queue ? *queue : settings.queue.value_or("default");
+  const IdentityParts parts{.name_space = name_space,
+                            .type = type,
+                            .queue = in_queue,
+                            .scope = scope ? *scope : settings.scope.value_or(Scope{})};
+  return store_->find_identity(hash_key(parts, key));
+}
+
+bool StoreEngine::release_identity(const std::string& name_space, const IdentityHash& hash) {
+  return store_->release_identity(name_space, hash);
+}
+
+// ---- settings
+
+QueueView StoreEngine::queue(const std::string& name_space, const std::string& name) {
+  QueueView view = settings_.queue_view(name_space, name);
+  view.count = {name_space, name, 0, 0, {}};
+  for (QueueCount& count : store_->count()) {
+    if (count.name_space == name_space && count.queue == name) {
+      view.count = std::move(count);
+      view.known = true;
+    }
+  }
+  return view;
+}
+
+std::vector<QueueView> StoreEngine::queues(const std::string& name_space) {
+  std::map<std::string, QueueView> views;
+  for (const std::string& name : settings_.queue_names(name_space)) {
+    views[name] = settings_.queue_view(name_space, name);
+    views[name].count = {name_space, name, 0, 0, {}};
+  }
+  for (QueueCount& count : store_->count()) {
+    if (count.name_space != name_space) continue;
+    const std::string name = count.queue;
+    if (!views.contains(name)) views[name] = settings_.queue_view(name_space, name);
+    views[name].known = true;
+    views[name].count = std::move(count);
+  }
+  std::vector<QueueView> list;
+  for (auto& [name, view] : views) list.push_back(std::move(view));
+  return list;
+}
+
+QueueView StoreEngine::put_queue(const std::string& name_space, const std::string& name,
+                                 const QueueSettings& settings) {
+  store_->put_setting({name_space, SettingDocument::Kind::queue, name, settings.to_json()});
+  reload_settings();
+  return queue(name_space, name);
+}
+
+QueueView StoreEngine::set_paused(const std::string& name_space, const std::string& name, bool paused) {
+  settings_.load(store_->settings());  // so that what another server put is not undone
+  QueueSettings settings = settings_.queue_document(name_space, name);
+  settings.paused = paused;
+  return put_queue(name_space, name, settings);
+}
+
+TypeView StoreEngine::type(const std::string& name_space, const std::string& name) {
+  return settings_.type_view(name_space, name);
+}
+
+std::vector<TypeView> StoreEngine::types(const std::string& name_space) {
+  std::vector<TypeView> views;
+  for (const std::string& name : settings_.type_names(name_space)) views.push_back(settings_.type_view(name_space, name));
+  return views;
+}
+
+TypeView StoreEngine::put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) {
+  store_->put_setting({name_space, SettingDocument::Kind::type, name, settings.to_json()});
+  reload_settings();
+  return type(name_space, name);
+}
+
+void StoreEngine::reload_settings() {
+  std::lock_guard lock(reload_mutex_);
+  if (!settings_.load(store_->settings())) return;
+  store_->set_policies(settings_.policies());
+  claims_.announce_everywhere();
+}
+
+// Another process changed something. The word comes on the store's thread and may come often: looking is left to the
+// reader's, and done once for all that came meanwhile.
+void StoreEngine::changed_elsewhere() {
+  claims_.announce_everywhere();
+  if (refresh_pending_.exchange(true)) return;
+  const auto soonest = last_refresh_.load() + kRefreshPause;
+  reader_.at(std::max(std::chrono::steady_clock::now(), soonest), [this] { refresh(); });
+}
+
+void StoreEngine::refresh() {
+  refresh_pending_ = false;  // before reading: what changes from here on brings a refresh of its own
+  last_refresh_ = std::chrono::steady_clock::now();
+  try {
+    reload_settings();
+    results_.look_again();
+  } catch (const Failure& failure) {
+    spdlog::warn("reading what another process changed: {}", failure.what());
+  }
+}
+
+// ---- operations
+
+void StoreEngine::check_ready() {
+  if (stopped_) throw Failure(Failure::Code::stopped, "the engine is shutting down");
+  store_->check();
+}
+
+EngineCounters StoreEngine::counters() {
+  EngineCounters counters;
+  counters.submitted = submitted_;
+  counters.deduplicated = deduplicated_;
+  counters.conflicts = conflicts_;
+  counters.claimed = claimed_;
+  counters.completed = completed_;
+  counters.failed_attempts = failed_attempts_;
+  counters.leases_lost = leases_lost_;
+  counters.swept = sweeper_.swept();
+  counters.purged = sweeper_.purged();
+  counters.commits = submit_lane_.commits() + claims_.lane().commits() + finish_lane_.commits();
+  counters.store_failures = submit_lane_.failures() + claims_.lane().failures() + finish_lane_.failures() +
+                            extend_lane_.failures() + control_lane_.failures() + sweeper_.failures();
+  counters.waiting_claims = claims_.waiting();
+  counters.waiting_results = results_.waiting();
+  return counters;
+}
+
+}  // namespace
+
+std::unique_ptr<LocalEngine> start_engine(std::shared_ptr<Store> store, EngineOptions options) {
+  return std::make_unique<StoreEngine>(std::move(store), std::move(options));
+}
+
+}  // namespace hapax

@@ -258,6 +258,9 @@ class Store {
 
   virtual void put_setting(const SettingDocument& setting) = 0;
 
+  // Writes and commits something without meaning: throws the Failure that a submission would meet now.
+  virtual void check() = 0;
+
   // From now on calls `on_change`, on a thread of the store's, soon after anybody else changed the data. Spurious calls are
   // allowed, missed ones are not. At most one listener; an empty function ends it, and none is running on return.
   virtual void watch(std::function<void()> on_change) = 0;

@@ -1,0 +1,127 @@
+// Group commit: one thread that hands the store, in one call, everything that arrived while the last call was committing.
+// No timer: an idle lane commits one item at once, a busy one commits hundreds together.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <iterator>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/failure.h"
+#include "engine/reply.h"
+
+namespace hapax {
+
+template <class Item, class Outcome>
+class Lane {
+ public:
+  using Commit = std::function<std::vector<Outcome>(std::span<const Item>)>;
+  using Done = Reply<std::vector<Outcome>>;
+
+  // `commit` gives one outcome for each item, or throws. When it throws outcome_unknown and `repeatable`, the same batch is
+  // sent again, until the store knows. A batch has at most `max_batch` items, or one put() of more.
+  Lane(Commit commit, std::size_t max_batch, bool repeatable)
+      : commit_(std::move(commit)), max_batch_(max_batch), repeatable_(repeatable), thread_([this] { run(); }) {}
+
+  ~Lane() { stop(); }
+
+  // Answers on the lane's thread once the items are committed, together and in their order.
+  void put(std::vector<Item> items, Done done) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!stopping_) {
+        waiting_.push_back({std::move(items), std::move(done)});
+        if (waiting_.size() == 1) arrived_.notify_one();
+        return;
+      }
+    }
+    done(std::make_exception_ptr(Failure(Failure::Code::stopped, "the engine is shutting down")));
+  }
+
+  // Commits what was put, then ends the thread. What is put later is answered with Failure::stopped.
+  void stop() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+      arrived_.notify_one();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+  std::int64_t commits() const { return commits_; }
+  std::int64_t failures() const { return failures_; }
+
+ private:
+  struct Group {
+    std::vector<Item> items;
+    Done done;
+  };
+
+  // The outcome of a commit was lost this often in a row: then the store is not coming back soon.
+  static constexpr int kMaxRepeats = 5;
+
+  void run() {
+    std::vector<Group> groups;
+    std::vector<Item> batch;
+    while (take(groups, batch)) {
+      try {
+        std::vector<Outcome> outcomes = commit(batch);
+        ++commits_;
+        auto next = std::make_move_iterator(outcomes.begin());
+        for (Group& group : groups) {
+          const auto count = static_cast<std::ptrdiff_t>(group.items.size());
+          group.done(std::vector<Outcome>(next, next + count));
+          next += count;
+        }
+      } catch (...) {
+        ++failures_;
+        for (Group& group : groups) group.done(std::current_exception());
+      }
+      groups.clear();
+      batch.clear();
+    }
+  }
+
+  // Waits for work and takes a batch of it. The groups keep their size: their items are moved out, not erased.
+  bool take(std::vector<Group>& groups, std::vector<Item>& batch) {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+    while (!waiting_.empty() && (groups.empty() || batch.size() + waiting_.front().items.size() <= max_batch_)) {
+      Group group = std::move(waiting_.front());
+      waiting_.pop_front();
+      for (Item& item : group.items) batch.push_back(std::move(item));
+      groups.push_back(std::move(group));
+    }
+    return !groups.empty();
+  }
+
+  std::vector<Outcome> commit(std::span<const Item> batch) {
+    for (int repeats = 0;; ++repeats) {
+      try {
+        return commit_(batch);
+      } catch (const Failure& failure) {
+        const bool unknown = failure.code() == Failure::Code::outcome_unknown;
+        if (!unknown || !repeatable_ || repeats == kMaxRepeats) throw;
+      }
+    }
+  }
+
+  const Commit commit_;
+  const std::size_t max_batch_;
+  const bool repeatable_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<Group> waiting_;
+  bool stopping_ = false;
+  std::atomic<std::int64_t> commits_ = 0, failures_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace hapax

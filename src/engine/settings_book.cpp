@@ -1,0 +1,146 @@
+#include "engine/settings_book.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "core/failure.h"
+#include "core/field.h"
+#include "core/json.h"
+
+namespace hapax {
+
+namespace {
+
+template <class Settings>
+const Settings& entry(const std::map<std::string, Settings>& settings, const std::string& name) {
+  static const Settings kNone;
+  const auto found = settings.find(name);
+  return found == settings.end() ? kNone : found->second;
+}
+
+template <class Settings, class Key>
+const Settings& entry(const std::map<Key, Settings>& settings, const Key& key) {
+  static const Settings kNone;
+  const auto found = settings.find(key);
+  return found == settings.end() ? kNone : found->second;
+}
+
+template <class Settings>
+Settings read(const SettingDocument& document) {
+  try {
+    return Settings::parse(parse_json(document.document));
+  } catch (const std::runtime_error& error) {
+    throw Failure(Failure::Code::corrupt, fmt::format("the stored settings of '{}' cannot be read: {}", document.name,
+                                                      error.what()));
+  }
+}
+
+template <class Map>
+std::vector<std::string> names_in(const std::map<std::string, typename Map::mapped_type>& file, const Map& api,
+                                  const std::string& name_space) {
+  std::set<std::string> names;
+  for (const auto& [name, settings] : file) names.insert(name);
+  for (const auto& [key, settings] : api) {
+    if (key.first == name_space) names.insert(key.second);
+  }
+  return {names.begin(), names.end()};
+}
+
+template <class Settings>
+std::vector<std::string> names_of(const Settings& settings) {
+  const auto names = settings.names();
+  return {names.begin(), names.end()};
+}
+
+}  // namespace
+
+bool SettingsBook::load(const std::vector<SettingDocument>& documents) {
+  std::map<Key, QueueSettings> queues;
+  std::map<Key, TypeSettings> types;
+  for (const SettingDocument& document : documents) {
+    const Key key{document.name_space, document.name};
+    if (document.kind == SettingDocument::Kind::queue) {
+      queues[key] = read<QueueSettings>(document);
+    } else {
+      types[key] = read<TypeSettings>(document);
+    }
+  }
+  std::lock_guard lock(mutex_);
+  if (queues == queues_ && types == types_) return false;
+  queues_ = std::move(queues);
+  types_ = std::move(types);
+  return true;
+}
+
+QueueSettings SettingsBook::queue_in_force(const std::string& name_space, const std::string& name) const {
+  return entry(options_.queues, name).over(entry(queues_, Key{name_space, name}));
+}
+
+TypeSettings SettingsBook::type_in_force(const std::string& name_space, const std::string& name) const {
+  return entry(options_.types, name).over(entry(types_, Key{name_space, name}));
+}
+
+QueueSettings SettingsBook::queue(const std::string& name_space, const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  return queue_in_force(name_space, name);
+}
+
+TypeSettings SettingsBook::type(const std::string& name_space, const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  return type_in_force(name_space, name);
+}
+
+bool SettingsBook::is_declared(const std::string& name_space, const std::string& type) const {
+  std::lock_guard lock(mutex_);
+  return options_.types.contains(type) || types_.contains(Key{name_space, type});
+}
+
+QueueSettings SettingsBook::queue_document(const std::string& name_space, const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  return entry(queues_, Key{name_space, name});
+}
+
+QueueView SettingsBook::queue_view(const std::string& name_space, const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  QueueView view;
+  view.name = name;
+  view.settings = queue_in_force(name_space, name);
+  view.from_file = names_of(entry(options_.queues, name));
+  view.known = options_.queues.contains(name) || queues_.contains(Key{name_space, name});
+  return view;
+}
+
+TypeView SettingsBook::type_view(const std::string& name_space, const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  TypeView view;
+  view.name = name;
+  view.settings = type_in_force(name_space, name);
+  view.from_file = names_of(entry(options_.types, name));
+  view.declared = options_.types.contains(name) || types_.contains(Key{name_space, name});
+  return view;
+}
+
+std::vector<std::string> SettingsBook::queue_names(const std::string& name_space) const {
+  std::lock_guard lock(mutex_);
+  return names_in(options_.queues, queues_, name_space);
+}
+
+std::vector<std::string> SettingsBook::type_names(const std::string& name_space) const {
+  std::lock_guard lock(mutex_);
+  return names_in(options_.types, types_, name_space);
+}
+
+std::shared_ptr<const QueuePolicies> SettingsBook::policies() const {
+  auto policies = std::make_shared<QueuePolicies>();
+  policies->task_retention = options_.task_retention;
+  policies->workflow_retention = options_.workflow_retention;
+  for (const auto& [name, settings] : options_.queues) policies->set_everywhere(name, settings.policy());
+  std::lock_guard lock(mutex_);
+  for (const auto& [key, settings] : queues_) {
+    policies->set(key.first, key.second, queue_in_force(key.first, key.second).policy());
+  }
+  return policies;
+}
+
+}  // namespace hapax

@@ -1,0 +1,55 @@
+// The settings in force: what the configuration file names wins, then what was put over the API.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/policy.h"
+#include "core/settings.h"
+#include "engine/local_engine.h"
+#include "store/store.h"
+
+namespace hapax {
+
+class SettingsBook {
+ public:
+  explicit SettingsBook(const EngineOptions& options) : options_(options) {}
+
+  // Takes over what the store has. True if it differs from what was known.
+  bool load(const std::vector<SettingDocument>& documents);
+
+  // The settings in force, and whether anybody named this queue or type at all.
+  QueueSettings queue(const std::string& name_space, const std::string& name) const;
+  TypeSettings type(const std::string& name_space, const std::string& name) const;
+  bool is_declared(const std::string& name_space, const std::string& type) const;
+
+  // As the API put them, without the file's.
+  QueueSettings queue_document(const std::string& name_space, const std::string& name) const;
+
+  // With the file's part named. The count is left to the caller.
+  QueueView queue_view(const std::string& name_space, const std::string& name) const;
+  TypeView type_view(const std::string& name_space, const std::string& name) const;
+  std::vector<std::string> queue_names(const std::string& name_space) const;
+  std::vector<std::string> type_names(const std::string& name_space) const;
+
+  // The rules for the store that follow from all of this.
+  std::shared_ptr<const QueuePolicies> policies() const;
+
+ private:
+  using Key = std::pair<std::string, std::string>;  // namespace, name
+
+  QueueSettings queue_in_force(const std::string& name_space, const std::string& name) const;
+  TypeSettings type_in_force(const std::string& name_space, const std::string& name) const;
+
+  const EngineOptions& options_;
+  mutable std::mutex mutex_;
+  std::map<Key, QueueSettings> queues_;  // by the API
+  std::map<Key, TypeSettings> types_;
+};
+
+}  // namespace hapax

@@ -1,0 +1,169 @@
+#include "engine/submit.h"
+
+#include <fmt/format.h>
+
+#include "core/canonical_json.h"
+
+namespace hapax {
+
+namespace {
+
+constexpr std::string_view kDefaultQueue = "default";
+
+Refusal refuse(Refusal::Code code, std::string pointer, std::string message) {
+  Refusal refusal;
+  refusal.code = code;
+  refusal.pointer = std::move(pointer);
+  refusal.message = std::move(message);
+  return refusal;
+}
+
+// The first line of the table that applies: the key, the request's strategy, the type's, the server's.
+Strategy choose_strategy(const SubmitRequest& request, const TypeSettings& type, bool declared, Strategy undeclared) {
+  if (request.idempotency_key) return Strategy::caller_provided;
+  if (request.identity) return *request.identity;
+  if (declared) return type.identity.value_or(Strategy::strict);
+  return undeclared;
+}
+
+std::variant<std::optional<Identity>, Refusal> identify(const SubmitRequest& request, const TypeSettings& type,
+                                                        const IdentityParts& parts, Strategy strategy) {
+  Identity identity{.hash = {}, .strategy = strategy, .scope = parts.scope};
+  switch (strategy) {
+    case Strategy::always_unique:
+      return std::optional<Identity>();
+    case Strategy::caller_provided:
+      if (!request.idempotency_key) {
+        return refuse(Refusal::Code::idempotency_key_required, "/idempotency_key",
+                      fmt::format("Tasks of type '{}' are identified by the caller: send an idempotency_key",
+                                  request.type));
+      }
+      identity.hash = hash_key(parts, *request.idempotency_key);
+      return std::optional(identity);
+    case Strategy::strict:
+      identity.hash = hash_strict(parts, request.input);
+      return std::optional(identity);
+    case Strategy::contextual: {
+      const auto& fields = request.identity_fields ? request.identity_fields : type.identity_fields;
+      if (!fields || fields->empty()) {
+        return refuse(Refusal::Code::invalid_argument, "/identity_fields",
+                      "The identity 'contextual' needs identity_fields: the JSON Pointers of the fields that count");
+      }
+      const auto hash = hash_contextual(parts, request.input, *fields);
+      if (const auto* missing = std::get_if<FieldMissing>(&hash)) {
+        return refuse(Refusal::Code::identity_field_missing, "/input" + missing->pointer,
+                      fmt::format("The input has no field '{}', which is part of the identity", missing->pointer));
+      }
+      identity.hash = std::get<IdentityHash>(hash);
+      return std::optional(identity);
+    }
+  }
+  return std::optional<Identity>();
+}
+
+std::string name_of(const Execution& execution) {
+  if (execution.idempotency_key) return fmt::format("Task with key '{}'", *execution.idempotency_key);
+  return fmt::format("Task of type '{}' with the same identity", execution.type);
+}
+
+std::string_view ending_of(Status status) {
+  switch (status) {
+    case Status::completed: return "already completed successfully";
+    case Status::failed: return "already ran and failed";
+    case Status::cancelled: return "was already cancelled";
+    case Status::timed_out: return "already ran and timed out";
+    default: return "already exists";
+  }
+}
+
+Refusal already(Execution existing) {
+  Refusal refusal;
+  refusal.code =
+      is_closed(existing.status) ? Refusal::Code::task_already_completed : Refusal::Code::task_already_exists;
+  refusal.message = fmt::format("{} {}", name_of(existing), ending_of(existing.status));
+  refusal.existing = std::move(existing);
+  return refusal;
+}
+
+Refusal conflict(Execution existing, const InputHash& input_hash) {
+  Refusal refusal;
+  refusal.code = Refusal::Code::idempotency_conflict;
+  refusal.message = fmt::format("{} was submitted with another input. Send the same input to get its result, or use "
+                                "another key for another intent",
+                                name_of(existing));
+  refusal.existing = std::move(existing);
+  refusal.input_hash = input_hash;
+  return refusal;
+}
+
+}  // namespace
+
+std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space, SubmitRequest request,
+                                                  const SettingsBook& settings, const EngineOptions& options,
+                                                  const ExecutionId& id) {
+  const TypeSettings type = settings.type(name_space, request.type);
+  const bool declared = settings.is_declared(name_space, request.type);
+  ResolvedSubmission resolved;
+  Submission& submission = resolved.submission;
+  Execution& execution = submission.execution;
+
+  execution.queue = request.queue ? std::move(*request.queue) : type.queue.value_or(std::string(kDefaultQueue));
+  const IdentityParts parts{.name_space = name_space,
+                            .type = request.type,
+                            .queue = execution.queue,
+                            .scope = request.scope ? *request.scope : type.scope.value_or(Scope{})};
+  const Strategy strategy = choose_strategy(request, type, declared, options.undeclared);
+  auto identity = identify(request, type, parts, strategy);
+  if (auto* refusal = std::get_if<Refusal>(&identity)) return std::move(*refusal);
+  execution.identity = std::get<std::optional<Identity>>(std::move(identity));
+
+  execution.id = id;
+  execution.name_space = name_space;
+  execution.type = std::move(request.type);
+  execution.input = canonical_json(request.input);
+  execution.input_hash = hash_input(execution.input);
+  execution.idempotency_key = std::move(request.idempotency_key);
+  execution.priority = request.priority.value_or(type.priority.value_or(0));
+  execution.concurrency_key = std::move(request.concurrency_key);
+  execution.max_attempts = request.max_attempts.value_or(type.max_attempts.value_or(3));
+  execution.attempt_limit = execution.max_attempts;
+  execution.retry = request.retry.over(type.retry).policy();
+  execution.timeout = request.timeout ? request.timeout : type.timeout;
+
+  submission.reuse = request.reuse.value_or(type.reuse.value_or(Reuse::allow_failed));
+  submission.run_at = request.run_at;
+  submission.delay = request.delay.value_or(Duration(0));
+  submission.dry_run = request.dry_run;
+  if (request.deadline) {
+    if (const auto* at = std::get_if<Time>(&*request.deadline)) execution.deadline_at = *at;
+    if (const auto* after = std::get_if<Duration>(&*request.deadline)) submission.deadline = *after;
+  } else {
+    submission.deadline = type.deadline;
+  }
+  if (execution.identity) {
+    submission.idempotency_ttl = request.idempotency_ttl ? request.idempotency_ttl : type.idempotency_ttl;
+    if (!submission.idempotency_ttl) {
+      submission.idempotency_ttl = settings.queue(name_space, execution.queue).idempotency_ttl;
+    }
+    if (!submission.idempotency_ttl) submission.idempotency_ttl = options.idempotency_ttl;
+  }
+  resolved.on_duplicate = request.on_duplicate.value_or(type.on_duplicate.value_or(OnDuplicate::give_back));
+  return resolved;
+}
+
+SubmitResult answer(SubmitOutcome outcome, OnDuplicate on_duplicate, const InputHash& input_hash, bool dry_run) {
+  if (outcome.kind == SubmitOutcome::Kind::conflict) return conflict(std::move(outcome.execution), input_hash);
+  const bool created = outcome.kind == SubmitOutcome::Kind::created;
+  if (!created && on_duplicate == OnDuplicate::error) return already(std::move(outcome.execution));
+  Receipt receipt;
+  receipt.created = created;
+  receipt.result_expired = outcome.purged;
+  receipt.dry_run = dry_run;
+  if (outcome.execution.identity) {
+    receipt.match = Match{*outcome.execution.identity, outcome.expires_at, outcome.superseded};
+  }
+  receipt.execution = std::move(outcome.execution);
+  return receipt;
+}
+
+}  // namespace hapax

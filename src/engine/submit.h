@@ -1,0 +1,27 @@
+// From what a caller asked to what the store is told, and from what the store did to what the caller hears.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "engine/engine.h"
+#include "engine/local_engine.h"
+#include "engine/settings_book.h"
+
+namespace hapax {
+
+// A submission with every setting decided, and how its duplicate is to be answered.
+struct ResolvedSubmission {
+  Submission submission;
+  OnDuplicate on_duplicate = OnDuplicate::give_back;
+};
+
+// Decides queue, identity, policies and limits: the request's own word, then the type's, the queue's, the server's.
+std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space, SubmitRequest request,
+                                                  const SettingsBook& settings, const EngineOptions& options,
+                                                  const ExecutionId& id);
+
+// The answer to it. `input_hash` is the submission's own.
+SubmitResult answer(SubmitOutcome outcome, OnDuplicate on_duplicate, const InputHash& input_hash, bool dry_run);
+
+}  // namespace hapax

@@ -1,0 +1,74 @@
+#include "engine/sweep.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+namespace hapax {
+
+namespace {
+
+constexpr std::int32_t kSweepLimit = 500;
+constexpr std::int32_t kPurgeLimit = 500;
+
+// Another server's leases end without a word to this one: so it looks at least this often.
+constexpr Duration kLongestPause{1000};
+
+// Between two batches of a cleanup, so that claims and submissions go first.
+constexpr Duration kPurgePause{5};
+
+}  // namespace
+
+Sweeper::Sweeper(Store& store, Timer& timer, Duration cleanup_interval, std::function<void(const SweepOutcome&)> swept)
+    : store_(store), timer_(timer), cleanup_interval_(cleanup_interval), swept_(std::move(swept)) {}
+
+void Sweeper::start() {
+  timer_.soon([this] { sweep(); });
+  timer_.after(std::min(cleanup_interval_, kLongestPause), [this] { purge(); });
+}
+
+void Sweeper::due_by(Time time) {
+  const auto delay = std::max(Duration(0), time - store_.now());
+  if (delay >= kLongestPause) return;
+  const auto instant = std::chrono::steady_clock::now() + delay;
+  std::lock_guard lock(mutex_);
+  if (next_sweep_ && (next_sweep_->first <= instant || !timer_.cancel(*next_sweep_))) return;
+  next_sweep_ = timer_.at(instant, [this] { sweep(); });
+}
+
+void Sweeper::schedule(std::optional<Time> next_due) {
+  auto delay = kLongestPause;
+  if (next_due) delay = std::clamp(*next_due - store_.now(), Duration(0), kLongestPause);
+  std::lock_guard lock(mutex_);
+  if (next_sweep_) timer_.cancel(*next_sweep_);
+  next_sweep_ = timer_.after(delay, [this] { sweep(); });
+}
+
+void Sweeper::sweep() {
+  std::optional<Time> next_due;
+  try {
+    SweepOutcome outcome = store_.sweep(kSweepLimit);
+    swept_count_ += static_cast<std::int64_t>(outcome.closed.size() + outcome.pending.size());
+    swept_(outcome);
+    next_due = outcome.more ? store_.now() : outcome.next_due;
+  } catch (const Failure& failure) {
+    ++failures_;
+    spdlog::warn("sweep: {}", failure.what());
+  }
+  schedule(next_due);
+}
+
+void Sweeper::purge() {
+  Duration pause = cleanup_interval_;
+  try {
+    const PurgeOutcome outcome = store_.purge(kPurgeLimit);
+    purged_count_ += outcome.executions;
+    if (outcome.more) pause = kPurgePause;
+  } catch (const Failure& failure) {
+    ++failures_;
+    spdlog::warn("cleanup: {}", failure.what());
+  }
+  timer_.after(pause, [this] { purge(); });
+}
+
+}  // namespace hapax
