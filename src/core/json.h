@@ -22,6 +22,14 @@ struct Json {
   std::vector<Json> items;                           // of an array
   std::vector<std::pair<std::string, Json>> members; // of an object
 
+  // Defined once the class is whole: clang cannot derive them while a vector of it is still incomplete.
+  Json();
+  Json(const Json&);
+  Json(Json&&) noexcept;
+  Json& operator=(const Json&);
+  Json& operator=(Json&&) noexcept;
+  ~Json();
+
   bool is(Kind k) const { return kind == k; }
 
   // The member of that name, or null: also when this is no object.
@@ -35,6 +43,13 @@ struct Json {
   // The number as a double. Finite: parse_json refuses a number that is not.
   std::optional<double> as_double() const;
 };
+
+inline Json::Json() = default;
+inline Json::Json(const Json&) = default;
+inline Json::Json(Json&&) noexcept = default;
+inline Json& Json::operator=(const Json&) = default;
+inline Json& Json::operator=(Json&&) noexcept = default;
+inline Json::~Json() = default;
 
 // A text that is no JSON, or none that Hapax takes. what() is a sentence that names line and column.
 class InvalidJson : public std::runtime_error {

@@ -10,6 +10,7 @@ namespace hapax {
 namespace {
 
 constexpr Duration kLongest = std::chrono::days(36'525);  // 100 years
+constexpr Time kYear10000 = std::chrono::sys_days(std::chrono::year(10'000) / 1 / 1);
 
 struct Unit {
   std::string_view name;
@@ -108,7 +109,7 @@ std::optional<Time> parse_time(std::string_view text) {
   if (!date.ok()) return {};
   const Time time = std::chrono::sys_days(date) + std::chrono::hours(*hour) + std::chrono::minutes(*minute - *offset) +
                     std::chrono::seconds(*second) + Duration(*fraction);
-  if (to_ms(time) < 0) return {};
+  if (time < from_ms(0) || time >= kYear10000) return {};  // the offset or a leap second may lead out of the range
   return time;
 }
 

@@ -103,7 +103,7 @@ void fail_attempt(Execution& execution, AttemptError error, bool retryable, Time
 }
 
 bool expire(Execution& execution, Time now) {
-  if (execution.status == Status::pending) {
+  if (execution.status == Status::pending || execution.status == Status::suspended) {
     if (!has_come(execution.deadline_at, now)) return false;
     execution.error = AttemptError{"DeadlineExceeded", "the deadline passed before it was done"};
     close(execution, Status::timed_out, now);

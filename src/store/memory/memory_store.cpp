@@ -1,1 +1,151 @@
 #include "store/memory/memory_store.h"
+
+#include <mutex>
+
+#include "store/memory/tables.h"
+#include "store/memory/verbs.h"
+
+namespace hapax {
+namespace {
+
+using memory::Tables;
+
+bool matches(const Execution& execution, const ListFilter& filter) {
+  return execution.name_space == filter.name_space && execution.kind == filter.kind &&
+         (!filter.queue || execution.queue == *filter.queue) && (!filter.type || execution.type == *filter.type) &&
+         (!filter.idempotency_key || execution.idempotency_key == filter.idempotency_key) &&
+         (!filter.status || execution.status == *filter.status) &&
+         (!filter.parent || execution.parent == filter.parent);
+}
+
+class MemoryStore final : public Store {
+ public:
+  explicit MemoryStore(const Clock& clock) : clock_(clock) {}
+
+  Time now() override { return clock_.now(); }
+  void migrate() override {}
+
+  void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
+    const std::lock_guard lock(mutex_);
+    tables_.policies = std::move(policies);
+  }
+
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
+    return for_each<SubmitOutcome>(submissions, memory::submit);
+  }
+  std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override {
+    return for_each<ClaimOutcome>(requests, memory::claim);
+  }
+  std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
+    return for_each<ExtendOutcome>(extensions, memory::extend);
+  }
+  std::vector<FinishOutcome> finish(std::span<const Report> reports) override {
+    return for_each<FinishOutcome>(reports, memory::finish);
+  }
+  std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) override {
+    return for_each<ControlOutcome>(requests, memory::control);
+  }
+
+  SweepOutcome sweep(std::int32_t limit) override {
+    const std::lock_guard lock(mutex_);
+    return memory::sweep(tables_, limit, clock_.now());
+  }
+  PurgeOutcome purge(std::int32_t limit) override {
+    const std::lock_guard lock(mutex_);
+    return memory::purge(tables_, limit, clock_.now());
+  }
+
+  std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
+    const std::lock_guard lock(mutex_);
+    const Execution* execution = tables_.find(name_space, id);
+    return execution ? std::optional(*execution) : std::nullopt;
+  }
+
+  std::vector<Execution> list(const ListFilter& filter) override {
+    const std::lock_guard lock(mutex_);
+    std::vector<Execution> found;
+    const auto& executions = tables_.executions();
+    auto last = filter.before ? executions.lower_bound(*filter.before) : executions.end();
+    while (last != executions.begin() && std::ssize(found) < filter.limit) {
+      --last;
+      if (matches(last->second, filter)) found.push_back(last->second);
+    }
+    return found;
+  }
+
+  std::vector<QueueCount> count() override {
+    const std::lock_guard lock(mutex_);
+    std::vector<QueueCount> counts;
+    for (const auto& [name, tasks] : tables_.open()) {
+      QueueCount count{name.first, name.second, 0, tasks.running, std::nullopt};
+      for (const auto& [priority, level] : tasks.pending) {
+        count.pending += std::ssize(level);
+        const Time first = level.begin()->first;
+        if (!count.oldest_run_at || first < *count.oldest_run_at) count.oldest_run_at = first;
+      }
+      counts.push_back(std::move(count));
+    }
+    return counts;
+  }
+
+  std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override {
+    const std::lock_guard lock(mutex_);
+    const auto entry = tables_.ledger.find(hash);
+    if (entry == tables_.ledger.end()) return std::nullopt;
+    FoundIdentity found;
+    found.entry = entry->second;
+    if (const Execution* owner = tables_.find(found.entry.owner)) found.owner = *owner;
+    found.live = tables_.is_live(found.entry, clock_.now());
+    found.expires_at = tables_.dies_at(found.entry);
+    return found;
+  }
+
+  bool release_identity(const std::string& name_space, const IdentityHash& hash) override {
+    const std::lock_guard lock(mutex_);
+    const auto entry = tables_.ledger.find(hash);
+    if (entry == tables_.ledger.end() || entry->second.name_space != name_space) return false;
+    tables_.ledger.erase(entry);
+    return true;
+  }
+
+  std::vector<SettingDocument> settings() override {
+    const std::lock_guard lock(mutex_);
+    std::vector<SettingDocument> all;
+    for (const auto& [key, document] : tables_.settings) {
+      const auto& [name_space, kind, name] = key;
+      all.push_back({name_space, kind, name, document});
+    }
+    return all;
+  }
+
+  void put_setting(const SettingDocument& setting) override {
+    const std::lock_guard lock(mutex_);
+    tables_.settings[{setting.name_space, setting.kind, setting.name}] = setting.document;
+  }
+
+  void check() override {}
+
+  // Nobody else can change the data: there is never anything to tell.
+  void watch(std::function<void()>) override {}
+
+ private:
+  template <class Outcome, class Item>
+  std::vector<Outcome> for_each(std::span<const Item> items, Outcome (*verb)(Tables&, const Item&, Time)) {
+    const std::lock_guard lock(mutex_);
+    const Time now = clock_.now();
+    std::vector<Outcome> outcomes;
+    outcomes.reserve(items.size());
+    for (const Item& item : items) outcomes.push_back(verb(tables_, item, now));
+    return outcomes;
+  }
+
+  const Clock& clock_;
+  std::mutex mutex_;
+  Tables tables_;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> open_memory_store(const Clock& clock) { return std::make_unique<MemoryStore>(clock); }
+
+}  // namespace hapax

@@ -1,1 +1,293 @@
 #include "store/sqlite/sqlite_store.h"
+
+#include <atomic>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+
+#include "store/sqlite/fair_lock.h"
+#include "store/sqlite/schema.h"
+#include "store/sqlite/tables.h"
+#include "store/sqlite/verbs.h"
+#include "store/sqlite/watch.h"
+
+namespace hapax {
+namespace {
+
+using namespace sqlite;
+
+constexpr int kWriterCacheKib = 32 * 1024;
+constexpr int kReaderCacheKib = 2 * 1024;
+constexpr std::size_t kIdleReaders = 4;
+
+// Large enough that a page which many transactions change is copied into the database once, small enough that the log
+// stays in the page cache of the operating system.
+constexpr const char* kCheckpoint = "PRAGMA wal_autocheckpoint = 4000";
+
+// The writing connection with everything that lives as long as it.
+struct WriterSession {
+  explicit WriterSession(std::unique_ptr<Connection> connection)
+      : tables(std::move(connection)),
+        claim(tables.connection()),
+        control(tables.connection()),
+        sweep(tables.connection()),
+        purge(tables.connection()),
+        data_version(tables.connection(), "PRAGMA data_version") {
+    tables.connection().exec(kCheckpoint);
+    seen_version = read_version();
+  }
+
+  std::int64_t read_version() {
+    Run run(data_version);
+    run.next();
+    return run.int64(0);
+  }
+
+  Tables tables;
+  Claim claim;
+  Control control;
+  Sweep sweep;
+  Purge purge;
+  Statement data_version;
+  std::int64_t seen_version = 0;
+};
+
+class SqliteStore final : public Store {
+ public:
+  SqliteStore(const SqliteOptions& options, const Clock& clock) : options_(options), clock_(clock) {
+    auto connection = connect(options.create, kWriterCacheKib);
+    prepare_schema(*connection);
+    writer_ = std::make_unique<WriterSession>(std::move(connection));
+  }
+
+  Time now() override { return clock_.now(); }
+
+  void migrate() override {
+    const std::lock_guard turn(turn_);
+    sqlite::migrate(writer().tables.connection());
+  }
+
+  void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
+    const std::lock_guard guard(policies_mutex_);
+    policies_ = std::move(policies);
+    limits_may_have_changed_ = true;
+  }
+
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
+    return write([&](Batch& batch, WriterSession&) {
+      return for_each<SubmitOutcome>(submissions, [&](const Submission& item) { return sqlite::submit(batch, item); });
+    });
+  }
+
+  std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override {
+    return write([&](Batch& batch, WriterSession& session) {
+      free_parked(batch);
+      return for_each<ClaimOutcome>(requests, [&](const ClaimRequest& item) { return session.claim(batch, item); });
+    });
+  }
+
+  std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
+    return write([&](Batch& batch, WriterSession&) {
+      return for_each<ExtendOutcome>(extensions, [&](const Extension& item) { return sqlite::extend(batch, item); });
+    });
+  }
+
+  std::vector<FinishOutcome> finish(std::span<const Report> reports) override {
+    return write([&](Batch& batch, WriterSession&) {
+      return for_each<FinishOutcome>(reports, [&](const Report& item) { return sqlite::finish(batch, item); });
+    });
+  }
+
+  std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) override {
+    return write([&](Batch& batch, WriterSession& session) {
+      return for_each<ControlOutcome>(requests,
+                                      [&](const ControlRequest& item) { return session.control(batch, item); });
+    });
+  }
+
+  SweepOutcome sweep(std::int32_t limit) override {
+    return write([&](Batch& batch, WriterSession& session) { return session.sweep(batch, limit); });
+  }
+
+  PurgeOutcome purge(std::int32_t limit) override {
+    return write([&](Batch& batch, WriterSession& session) { return session.purge(batch, limit); });
+  }
+
+  std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
+    return read([&](Tables& tables) -> std::optional<Execution> {
+      auto row = tables.load_all(id);
+      if (!row || row->execution.name_space != name_space) return std::nullopt;
+      return std::move(row->execution);
+    });
+  }
+
+  std::vector<Execution> list(const ListFilter& filter) override {
+    return read([&](Tables& tables) { return sqlite::list(tables, filter); });
+  }
+
+  std::vector<QueueCount> count() override {
+    return read([](Tables& tables) { return sqlite::count(tables); });
+  }
+
+  std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override {
+    const auto rules = policies();
+    return read([&](Tables& tables) { return sqlite::find_identity(tables, *rules, hash, clock_.now()); });
+  }
+
+  std::vector<SettingDocument> settings() override {
+    return read([](Tables& tables) { return sqlite::settings(tables); });
+  }
+
+  bool release_identity(const std::string& name_space, const IdentityHash& hash) override {
+    return write([&](Batch& batch, WriterSession&) { return sqlite::release_identity(batch, name_space, hash); });
+  }
+
+  void put_setting(const SettingDocument& setting) override {
+    write([&](Batch& batch, WriterSession&) {
+      sqlite::put_setting(batch.tables, setting);
+      return true;
+    });
+  }
+
+  void check() override {
+    write([&](Batch& batch, WriterSession&) {
+      write_check(batch);
+      return true;
+    });
+  }
+
+  void watch(std::function<void()> on_change) override {
+    watch_.reset();
+    if (on_change) watch_.emplace([this] { return others_have_written(); }, std::move(on_change));
+  }
+
+ private:
+  std::unique_ptr<Connection> connect(bool create, int cache_kib) const {
+    return std::make_unique<Connection>(ConnectionOptions{
+        .path = options_.path, .create = create, .busy_timeout = options_.busy_timeout, .cache_kib = cache_kib});
+  }
+
+  // A file that was opened before and cannot be now is a passing trouble, not a wrong configuration.
+  std::unique_ptr<Connection> reconnect(int cache_kib) const {
+    try {
+      return connect(false, cache_kib);
+    } catch (const Failure& failure) {
+      if (failure.code() != Failure::Code::misuse) throw;
+      throw Failure(Failure::Code::unavailable, failure.what());
+    }
+  }
+
+  std::shared_ptr<const QueuePolicies> policies() {
+    const std::lock_guard guard(policies_mutex_);
+    return policies_;
+  }
+
+  // The writer, opened anew if an I/O error has spoilt it. The caller has the turn.
+  WriterSession& writer() {
+    if (writer_ && writer_->tables.connection().broken()) writer_.reset();
+    if (!writer_) {
+      writer_ = std::make_unique<WriterSession>(reconnect(kWriterCacheKib));
+      writer_->seen_version = -1;  // what happened in between is not known
+    }
+    return *writer_;
+  }
+
+  template <class Outcome, class Item, class Verb>
+  static std::vector<Outcome> for_each(std::span<const Item> items, Verb verb) {
+    std::vector<Outcome> outcomes;
+    outcomes.reserve(items.size());
+    for (const Item& item : items) outcomes.push_back(verb(item));
+    return outcomes;
+  }
+
+  // One verb: one turn, one transaction.
+  template <class Work>
+  std::invoke_result_t<Work, Batch&, WriterSession&> write(Work work) {
+    const std::lock_guard turn(turn_);
+    WriterSession& session = writer();
+    try {
+      Transaction transaction(session.tables.connection());
+      session.tables.begin();
+      const auto rules = policies();
+      Batch batch{session.tables, *rules, clock_.now()};
+      auto outcome = work(batch, session);
+      transaction.commit();
+      return outcome;
+    } catch (...) {
+      session.tables.forget();
+      limits_may_have_changed_ = true;
+      throw;
+    }
+  }
+
+  // What was parked was due, and its key had no free slot by the limits of then.
+  void free_parked(Batch& batch) {
+    if (limits_may_have_changed_.exchange(false) || batch.now < last_claim_at_) batch.tables.unpark_all();
+    last_claim_at_ = batch.now;
+  }
+
+  template <class Work>
+  std::invoke_result_t<Work, Tables&> read(Work work) {
+    std::unique_ptr<Tables> reader;
+    {
+      const std::lock_guard guard(readers_mutex_);
+      if (!readers_.empty()) {
+        reader = std::move(readers_.back());
+        readers_.pop_back();
+      }
+    }
+    if (!reader) reader = std::make_unique<Tables>(reconnect(kReaderCacheKib));
+    Snapshot snapshot(reader->connection());
+    auto outcome = work(*reader);
+    snapshot.end();
+    const std::lock_guard guard(readers_mutex_);
+    if (readers_.size() < kIdleReaders) readers_.push_back(std::move(reader));
+    return outcome;
+  }
+
+  // Asks on the writing connection, for which its own commits are no news. A busy writer is left alone a few times.
+  bool others_have_written() {
+    constexpr int kPatience = 3;
+    if (turn_.try_lock()) {
+      watch_skipped_ = 0;
+    } else if (++watch_skipped_ < kPatience) {
+      return false;
+    } else {
+      turn_.lock();
+      watch_skipped_ = 0;
+    }
+    const std::lock_guard turn(turn_, std::adopt_lock);
+    try {
+      WriterSession& session = writer();
+      const std::int64_t version = session.read_version();
+      return std::exchange(session.seen_version, version) != version;
+    } catch (const Failure&) {
+      return false;  // the verbs report it, and the next look makes up for this one
+    }
+  }
+
+  const SqliteOptions options_;
+  const Clock& clock_;
+
+  std::mutex policies_mutex_;
+  std::shared_ptr<const QueuePolicies> policies_ = std::make_shared<QueuePolicies>();
+  std::atomic<bool> limits_may_have_changed_ = true;
+
+  FairLock turn_;
+  std::unique_ptr<WriterSession> writer_;  // by whoever has the turn
+  Time last_claim_at_;                     // likewise
+
+  std::mutex readers_mutex_;
+  std::vector<std::unique_ptr<Tables>> readers_;  // idle ones
+
+  int watch_skipped_ = 0;  // by the watching thread
+  std::optional<Watch> watch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> open_sqlite_store(const SqliteOptions& options, const Clock& clock) {
+  return std::make_unique<SqliteStore>(options, clock);
+}
+
+}  // namespace hapax

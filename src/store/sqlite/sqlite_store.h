@@ -11,13 +11,13 @@ namespace hapax {
 
 struct SqliteOptions {
   std::string path;
-  bool create = true;              // false: a missing file is a Failure::misuse
-  Duration busy_timeout{10'000};   // how long to wait for another process's transaction
+  bool create = true;             // false: a missing file is a Failure::misuse
+  Duration busy_timeout{10'000};  // how long to wait for another process's transaction
 };
 
-// Opens the file, creating and migrating it if it is new or empty. WAL journal, synchronous=FULL. The clock must outlive the
-// store. Throws Failure::misuse if the file cannot be opened, is no Hapax database, has an older schema (says to run
-// `hapax migrate`) or a newer one than this program knows; Failure::corrupt if SQLite finds it damaged.
+// Opens the file, creating and migrating it if it is new or empty. WAL journal, synchronous=FULL. The clock must
+// outlive the store. Throws Failure::misuse if the file cannot be opened, is no Hapax database, has an older schema
+// (says to run `hapax migrate`) or a newer one than this program knows; Failure::corrupt if SQLite finds it damaged.
 std::unique_ptr<Store> open_sqlite_store(const SqliteOptions& options, const Clock& clock);
 
 }  // namespace hapax

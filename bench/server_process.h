@@ -1,0 +1,29 @@
+// A `hapax serve` of its own, ended by its pid.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace hapax::bench {
+
+class ServerProcess {
+ public:
+  // Returns when it listens.
+  ServerProcess(const std::string& binary, const std::string& store);
+  ~ServerProcess();
+
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  double resident_mb() const;
+  double cpu_seconds() const;
+
+ private:
+  pid_t pid_ = -1;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace hapax::bench

@@ -1,0 +1,15 @@
+// The command line: `hapax COMMAND …`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace hapax {
+
+// Runs the command that the arguments (without the program's name) choose, and answers with the exit code. Never throws:
+// whatever goes wrong is one line on program.err.
+int run_cli(std::vector<std::string> arguments, const Program& program);
+
+}  // namespace hapax

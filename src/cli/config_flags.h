@@ -1,0 +1,29 @@
+// The flags that stand for keys of [server], as far as a command takes them.
+#pragma once
+
+#include <list>
+#include <string>
+
+#include "config/config.h"
+
+namespace CLI {
+class App;
+}
+
+namespace hapax {
+
+// Must live as long as the command it was added to.
+class ConfigFlags {
+ public:
+  void add_config(CLI::App& command);
+  void add(CLI::App& command, const std::string& flag, const std::string& server_key, const std::string& description);
+
+  // The configuration, with the flags that were given laid over it. Throws ConfigError.
+  Config load(const Environment& environment) const;
+
+ private:
+  std::string path_;
+  std::list<FlagValue> flags_;  // a list: CLI11 keeps references to the values
+};
+
+}  // namespace hapax

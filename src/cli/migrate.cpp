@@ -1,0 +1,24 @@
+#include <CLI/CLI.hpp>
+#include <ostream>
+
+#include "cli/command.h"
+#include "cli/config_flags.h"
+
+namespace hapax {
+
+void add_migrate(CLI::App& app, const Program& program, Action& action) {
+  auto* command = app.add_subcommand("migrate", "Bring the store's schema up to what this program knows");
+  auto flags = std::make_shared<ConfigFlags>();
+  flags->add(*command, "--store", "store", "sqlite:FILE");
+  flags->add_config(*command);
+  command->callback([&program, &action, flags] {
+    action = [&program, flags] {
+      const Config config = flags->load(program.environment);
+      program.open_store(config.store)->migrate();
+      program.out << config.store << " is up to date" << std::endl;
+      return kOk;
+    };
+  });
+}
+
+}  // namespace hapax

@@ -1,0 +1,288 @@
+#include "config/config.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "config/environment.h"
+#include "config/nearest.h"
+#include "core/field.h"
+#include "core/name.h"
+
+namespace hapax {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+// core/settings.h refuses what it does not know; these lists are here for the "did you mean".
+const Words kQueueKeys{"retention",         "rate_limit",   "burst",           "max_running",
+                       "concurrency_limit", "cancel_grace", "idempotency_ttl", "paused"};
+const Words kTypeKeys{"queue",    "identity",     "identity_fields", "scope",   "reuse",  "on_duplicate", "idempotency_ttl",
+                      "priority", "max_attempts", "retry",           "timeout", "deadline"};
+const Words kRetryKeys{"initial", "factor", "max"};
+const Words kTokenKeys{"token", "token_env", "namespace"};
+const Words kSections{"server", "identity", "retention", "queues", "types", "cleanup", "requests", "tokens"};
+
+std::optional<LogLevel> parse_log_level(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kNames{"trace", "debug", "info", "warn", "error", "off"};
+  const auto* found = std::find(kNames.begin(), kNames.end(), text);
+  if (found == kNames.end()) return {};
+  return static_cast<LogLevel>(found - kNames.begin());
+}
+
+class ConfigReader {
+ public:
+  ConfigReader(const ConfigDocument& document, const Environment& environment)
+      : document_(document), environment_(environment) {}
+
+  Config read() {
+    check_sections();
+    try {
+      read_server();
+      read_engine();
+      read_named("queues", kQueueKeys, [&](const std::string& name, const Json& table, const std::string& at) {
+        config_.queues[name] = QueueSettings::parse(table, at);
+      });
+      read_named("types", kTypeKeys, [&](const std::string& name, const Json& table, const std::string& at) {
+        if (const Json* retry = table.find("retry")) check_keys(*retry, at + "/retry", kRetryKeys);
+        config_.types[name] = TypeSettings::parse(table, at);
+      });
+      read_named("tokens", kTokenKeys, [&](const std::string& name, const Json& table, const std::string& at) {
+        config_.tokens.push_back(read_token(name, table, at));
+      });
+    } catch (const InvalidField& e) {
+      throw document_.error(e.pointer(), with_value(e.pointer(), e.what()));
+    }
+    check_exposure();
+    return std::move(config_);
+  }
+
+ private:
+  // "must be a duration …" and what it was instead; never of a token.
+  std::string with_value(const std::string& pointer, std::string message) const {
+    const Json* value = document_.root.at(pointer);
+    if (!value || !message.starts_with("must be") || message.find(", not ") != std::string::npos) return message;
+    if (pointer.starts_with("/tokens/")) return message;
+    if (value->is(Json::Kind::string)) return message + ", not \"" + value->text + "\"";
+    if (value->is(Json::Kind::number)) return message + ", not " + value->text;
+    if (value->is(Json::Kind::boolean)) return message + (value->boolean ? ", not true" : ", not false");
+    return message;
+  }
+
+  void check_sections() const {
+    const Words server = keys_of("server");
+    for (const auto& [name, value] : document_.root.members) {
+      const std::string at = "/" + pointer_step(name);
+      if (std::find(kSections.begin(), kSections.end(), name) == kSections.end()) {
+        if (std::find(server.begin(), server.end(), name) != server.end()) {
+          throw document_.error(at, "belongs into a section; write [server] on a line above it");
+        }
+        throw document_.error(at, "no such section" + suggestion(name, kSections));
+      }
+      if (!value.is(Json::Kind::object)) throw document_.error(at, fmt::format("is a section; write [{}]", name));
+    }
+  }
+
+  void check_keys(const Json& table, const std::string& at, const Words& known) const {
+    if (!table.is(Json::Kind::object)) throw document_.error(at, "must be a table");
+    for (const auto& [name, value] : table.members) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      const auto hint = suggestion(name, known);
+      throw document_.error(at + "/" + pointer_step(name),
+                            hint.empty() ? fmt::format("unknown key; known are {}", fmt::join(known, ", ")) : "unknown key" + hint);
+    }
+  }
+
+  const Json& section(std::string_view name) const {
+    static const Json kNothing = json_object();
+    const Json* table = document_.root.find(name);
+    if (!table) return kNothing;
+    check_keys(*table, "/" + std::string(name), keys_of(name));
+    return *table;
+  }
+
+  void read_server() {
+    FieldReader server(section("server"), "/server");
+    if (auto text = server.string("listen")) {
+      auto address = parse_listen(*text);
+      if (const auto* wrong = std::get_if<std::string>(&address)) throw InvalidField("/server/listen", *wrong);
+      config_.listen = std::get<ListenAddress>(address);
+    }
+    if (auto store = server.string("store")) {
+      if (store->find(':') == std::string::npos) {
+        throw InvalidField("/server/store", fmt::format("\"{0}\" is no store; a file is written \"sqlite:{0}\"", *store));
+      }
+      config_.store = *store;
+    }
+    if (const Json* size = server.any("max_body")) {
+      const bool scalar = size->is(Json::Kind::number) || size->is(Json::Kind::string);
+      const auto bytes = scalar ? parse_size(size->text) : std::nullopt;
+      if (!bytes || *bytes == 0 || *bytes > (1ull << 30)) {
+        throw InvalidField("/server/max_body", fmt::format("{} is no size from 1 byte to 1 GiB; write e.g. \"8MiB\" or 65536",
+                                                           scalar ? '"' + size->text + '"' : "this"));
+      }
+      config_.max_body_bytes = *bytes;
+    }
+    if (auto threads = server.integer("threads", 0, 256)) config_.threads = static_cast<std::int32_t>(*threads);
+    if (auto level = server.word("log_level", parse_log_level, "trace, debug, info, warn, error, off")) config_.log_level = *level;
+    if (auto insecure = server.boolean("insecure")) config_.insecure = *insecure;
+    server.done();
+  }
+
+  void read_engine() {
+    FieldReader identity(section("identity"), "/identity");
+    if (auto strategy = identity.word("undeclared", parse_strategy, "always_unique, strict, caller_provided")) {
+      if (*strategy == Strategy::contextual) {
+        throw InvalidField("/identity/undeclared", "an undeclared type has no identity_fields; declare it in [types.NAME] instead");
+      }
+      config_.undeclared = *strategy;
+    }
+    config_.idempotency_ttl = identity.duration("ttl");
+    identity.done();
+
+    FieldReader retention(section("retention"), "/retention");
+    config_.task_retention = retention.duration("tasks").value_or(config_.task_retention);
+    config_.workflow_retention = retention.duration("workflows").value_or(config_.workflow_retention);
+    retention.done();
+
+    FieldReader cleanup(section("cleanup"), "/cleanup");
+    config_.cleanup_interval = cleanup.duration("interval").value_or(config_.cleanup_interval);
+    if (config_.cleanup_interval < Duration(1)) {
+      throw InvalidField("/cleanup/interval", "must be longer than nothing; write e.g. \"1h\"");
+    }
+    cleanup.done();
+
+    FieldReader requests(section("requests"), "/requests");
+    if (auto days = requests.integer("ttl_days", 1, 3650)) config_.request_ttl = std::chrono::days(*days);
+    requests.done();
+  }
+
+  using ReadTable = std::function<void(const std::string& name, const Json& table, const std::string& at)>;
+
+  // [section.NAME], for each name.
+  void read_named(std::string_view section, const Words& keys, const ReadTable& read_table) const {
+    const Json* tables = document_.root.find(section);
+    if (!tables) return;
+    for (const auto& [name, table] : tables->members) {
+      const std::string at = fmt::format("/{}/{}", section, pointer_step(name));
+      if (!table.is(Json::Kind::object)) {
+        throw document_.error(at, fmt::format("must be a table; write [{}.NAME] and the keys below it", section));
+      }
+      if (auto wrong = check_name(name)) throw document_.error(at, "the name " + *wrong);
+      check_keys(table, at, keys);
+      read_table(name, table, at);
+    }
+  }
+
+  TokenSettings read_token(const std::string& name, const Json& table, const std::string& at) const {
+    FieldReader reader(table, at);
+    TokenSettings settings{name, reader.string("token").value_or(""), reader.name("namespace")};
+    const auto variable = reader.string("token_env");
+    reader.done();
+    if (table.find("token") && variable) throw InvalidField(at + "/token_env", "token is given too; remove one of them");
+    if (!table.find("token") && !variable) {
+      throw InvalidField(at, "write token = \"…\", or token_env = \"VARIABLE\" to take it from the environment");
+    }
+    if (variable) {
+      const auto found = environment_.find(*variable);
+      if (found == environment_.end()) throw InvalidField(at + "/token_env", fmt::format("the variable {} is not set", *variable));
+      settings.token = found->second;
+    }
+    const std::string source = at + (variable ? "/token_env" : "/token");
+    const bool printable = std::all_of(settings.token.begin(), settings.token.end(), [](char c) { return c > ' ' && c < 127; });
+    if (settings.token.empty() || !printable) {
+      throw InvalidField(source, "a token is one or more printable ASCII characters without blanks");
+    }
+    for (const auto& other : config_.tokens) {
+      if (other.token == settings.token) throw InvalidField(source, fmt::format("is the same token as [tokens.{}]", other.name));
+    }
+    return settings;
+  }
+
+  void check_exposure() const {
+    if (config_.listen.is_loopback() || config_.insecure || !config_.tokens.empty()) return;
+    throw document_.error("/server/listen",
+                          fmt::format("\"{}\" is open to other machines and no tokens are set, so anybody could use this server; add "
+                                      "[tokens.NAME] token = \"…\", or say [server] insecure = true",
+                                      config_.listen.host));
+  }
+
+  const ConfigDocument& document_;
+  const Environment& environment_;
+  Config config_;
+};
+
+// The variables that [tokens.NAME] token_env names, so that one called HAPAX_… is no unknown setting.
+std::set<std::string> token_variables(const Json& root) {
+  std::set<std::string> names;
+  const Json* tokens = root.find("tokens");
+  if (!tokens) return names;
+  for (const auto& [name, table] : tokens->members) {
+    if (const Json* variable = table.find("token_env")) names.insert(variable->text);
+  }
+  return names;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file) throw ConfigError(fmt::format("{}: cannot read the configuration: {}", path, std::strerror(errno)));
+  return text;
+}
+
+}  // namespace
+
+Config parse_config(std::string_view toml, const std::string& file, const Environment& environment,
+                    const std::vector<FlagValue>& flags) {
+  ConfigDocument document = parse_toml(toml, file);
+  overlay_environment(document, environment, token_variables(document.root));
+  for (const auto& flag : flags) {
+    document.set(flag.section, flag.key, value_from_text(flag.section, flag.key, flag.value), flag.flag);
+  }
+  return ConfigReader(document, environment).read();
+}
+
+Config load_config(const std::optional<std::string>& path, const Environment& environment,
+                   const std::vector<FlagValue>& flags) {
+  const auto variable = environment.find("HAPAX_CONFIG");
+  const bool named = path || variable != environment.end();
+  const std::string file = path ? *path : named ? variable->second : "hapax.toml";
+  if (!named && access(file.c_str(), F_OK) != 0) return parse_config("", file, environment, flags);
+  return parse_config(read_file(file), file, environment, flags);
+}
+
+Environment process_environment() {
+  Environment environment;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string_view text(*entry);
+    const auto equals = text.find('=');
+    if (equals != std::string_view::npos) environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return environment;
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 8> kUnits{
+      {{"", 1}, {"B", 1}, {"KB", 1000}, {"MB", 1000'000}, {"GB", 1000'000'000}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}}};
+  std::uint64_t count = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (failure != std::errc() || count > (1ull << 32)) return {};
+  const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  for (const auto& [name, bytes] : kUnits) {
+    if (unit == name) return count * bytes;
+  }
+  return {};
+}
+
+}  // namespace hapax

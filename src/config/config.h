@@ -1,0 +1,68 @@
+// What a server is told: hapax.toml, overridden by HAPAX_* variables, overridden by flags. docs/configuration.md has every key.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/document.h"
+#include "config/listen.h"
+#include "core/identity.h"
+#include "core/settings.h"
+#include "core/time.h"
+
+namespace hapax {
+
+enum class LogLevel : std::uint8_t { trace, debug, info, warn, error, off };
+
+struct TokenSettings {
+  std::string name;  // how messages call it
+  std::string token;
+  std::optional<std::string> name_space;  // absent: any, by the Hapax-Namespace header
+};
+
+struct Config {
+  ListenAddress listen;
+  std::string store = "sqlite:hapax.db";
+  std::uint64_t max_body_bytes = 8 << 20;
+  std::int32_t threads = 0;  // that serve connections; 0: as many as there are processors
+  LogLevel log_level = LogLevel::info;
+  bool insecure = false;  // listen to the world without tokens
+  std::vector<TokenSettings> tokens;
+
+  Strategy undeclared = Strategy::always_unique;
+  std::optional<Duration> idempotency_ttl;
+  Duration task_retention = std::chrono::days(7);
+  Duration workflow_retention = std::chrono::days(30);
+  Duration cleanup_interval = std::chrono::hours(1);
+  Duration request_ttl = std::chrono::days(7);
+  std::map<std::string, QueueSettings> queues;
+  std::map<std::string, TypeSettings> types;
+};
+
+using Environment = std::map<std::string, std::string>;
+
+// A flag of the command line and the key it stands for: {"--listen", "server", "listen", "127.0.0.1:0"}.
+struct FlagValue {
+  std::string flag, section, key, value;
+};
+
+// The configuration of this text. Throws ConfigError.
+Config parse_config(std::string_view toml, const std::string& file, const Environment& environment,
+                    const std::vector<FlagValue>& flags);
+
+// Reads `path`, else the file that HAPAX_CONFIG names, else hapax.toml in the working directory if there is one; then as
+// parse_config. Throws ConfigError, also for a named file that cannot be read.
+Config load_config(const std::optional<std::string>& path, const Environment& environment,
+                   const std::vector<FlagValue>& flags);
+
+// The variables of this process.
+Environment process_environment();
+
+// "1MiB", "512KB", "100" in bytes. Nothing for anything else.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+
+}  // namespace hapax

@@ -1,0 +1,132 @@
+#include "engine/lane.h"
+
+#include <gmock/gmock.h>
+
+#include <future>
+#include <latch>
+
+namespace hapax {
+namespace {
+
+using ::testing::ElementsAre;
+
+using IntLane = Lane<int, int>;
+
+std::vector<int> doubled(std::span<const int> items) {
+  std::vector<int> outcomes;
+  for (int item : items) outcomes.push_back(2 * item);
+  return outcomes;
+}
+
+std::vector<int> put_and_wait(IntLane& lane, std::vector<int> items) {
+  return await<std::vector<int>>([&](auto reply) { lane.put(std::move(items), std::move(reply)); });
+}
+
+TEST(Lane, AnswersEachPutWithItsOwnOutcomesInOrder) {
+  IntLane lane(doubled, 100, true);
+  EXPECT_THAT(put_and_wait(lane, {1, 2, 3}), ElementsAre(2, 4, 6));
+  EXPECT_THAT(put_and_wait(lane, {4}), ElementsAre(8));
+}
+
+TEST(Lane, CommitsTogetherWhatArrivesDuringACommit) {
+  std::latch first_started(1), go(1);
+  std::vector<std::size_t> sizes;
+  IntLane lane(
+      [&](std::span<const int> items) {
+        if (sizes.empty()) {
+          first_started.count_down();
+          go.wait();
+        }
+        sizes.push_back(items.size());
+        return doubled(items);
+      },
+      100, true);
+  std::vector<std::future<std::vector<int>>> answers;
+  const auto put = [&](int item) {
+    auto promise = std::make_shared<std::promise<std::vector<int>>>();
+    answers.push_back(promise->get_future());
+    lane.put({item}, [promise](Answer<std::vector<int>> answer) { promise->set_value(std::move(answer).get()); });
+  };
+  put(1);
+  first_started.wait();
+  for (int i = 2; i <= 10; ++i) put(i);
+  go.count_down();
+  for (int i = 0; i < 10; ++i) EXPECT_THAT(answers[std::size_t(i)].get(), ElementsAre(2 * (i + 1)));
+  lane.stop();
+  EXPECT_THAT(sizes, ElementsAre(1, 9));
+}
+
+TEST(Lane, NeverCommitsMoreThanItsBoundAtOnce) {
+  std::latch first_started(1), go(1), done(8);
+  std::vector<std::size_t> sizes;
+  IntLane lane(
+      [&](std::span<const int> items) {
+        if (sizes.empty()) {
+          first_started.count_down();
+          go.wait();
+        }
+        sizes.push_back(items.size());
+        return doubled(items);
+      },
+      3, true);
+  const auto put = [&] { lane.put({1}, [&](const Answer<std::vector<int>>&) { done.count_down(); }); };
+  put();
+  first_started.wait();
+  for (int i = 0; i < 7; ++i) put();
+  go.count_down();
+  done.wait();
+  lane.stop();
+  EXPECT_THAT(sizes, ElementsAre(1, 3, 3, 1));
+}
+
+TEST(Lane, RepeatsABatchWhoseOutcomeIsUnknown) {
+  int calls = 0;
+  IntLane lane(
+      [&](std::span<const int> items) {
+        if (++calls < 3) throw Failure(Failure::Code::outcome_unknown, "connection lost while committing");
+        return doubled(items);
+      },
+      100, true);
+  EXPECT_THAT(put_and_wait(lane, {7}), ElementsAre(14));
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(Lane, DoesNotRepeatWhatIsNotRepeatable) {
+  int calls = 0;
+  IntLane lane(
+      [&](std::span<const int>) -> std::vector<int> {
+        ++calls;
+        throw Failure(Failure::Code::outcome_unknown, "connection lost while committing");
+      },
+      100, false);
+  EXPECT_THROW(put_and_wait(lane, {7}), Failure);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(Lane, TellsEveryCallerOfAFailureAndGoesOn) {
+  bool broken = true;
+  IntLane lane(
+      [&](std::span<const int> items) {
+        if (broken) throw Failure(Failure::Code::unavailable, "the disk is full");
+        return doubled(items);
+      },
+      100, true);
+  EXPECT_THROW(put_and_wait(lane, {1}), Failure);
+  broken = false;
+  EXPECT_THAT(put_and_wait(lane, {1}), ElementsAre(2));
+  EXPECT_EQ(lane.failures(), 1);
+}
+
+TEST(Lane, RefusesWhatComesAfterItStopped) {
+  IntLane lane(doubled, 100, true);
+  lane.stop();
+  try {
+    put_and_wait(lane, {1});
+    FAIL() << "a stopped lane took an item";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Failure::Code::stopped);
+  }
+}
+
+}  // namespace
+}  // namespace hapax

@@ -1,0 +1,56 @@
+// Errors as the API words them: {"error": Code, "message": sentence, …}.
+#pragma once
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/json_writer.h"
+#include "engine/engine.h"
+#include "http/message.h"
+
+namespace hapax::http {
+
+// An answer that a handler gives by throwing.
+class RequestError : public std::runtime_error {
+ public:
+  RequestError(int status, std::string code, const std::string& message)
+      : std::runtime_error(message), status_(status), code_(std::move(code)) {}
+
+  // A member of the body beside "error" and "message": "pointer", "parameter", "header".
+  RequestError&& with(std::string_view member, std::string text) &&;
+  RequestError&& with(std::string_view member, std::int64_t number) &&;
+  RequestError&& with_header(std::string_view name, std::string value) &&;
+  RequestError&& closing() &&;
+
+  Response response() const;
+
+ private:
+  int status_;
+  std::string code_;
+  std::vector<std::pair<std::string_view, std::string>> members_;  // values are JSON already
+  std::vector<std::pair<std::string_view, std::string>> headers_;
+  bool close_ = false;
+};
+
+// 400 InvalidRequest for a query parameter, a part of the path or a header.
+RequestError invalid_parameter(std::string_view name, const std::string& message);
+RequestError invalid_header(std::string_view name, const std::string& message);
+
+// 404 TaskNotFound.
+RequestError task_not_found(std::string_view id);
+
+// What a thrown exception is for the client. One that nobody foresaw is logged and told without its inside.
+Response error_response(std::exception_ptr thrown);
+
+// The body of 400 InvalidRequest for a bad field, as an item of a batch has it too.
+void write_invalid_field(JsonWriter& out, std::string_view pointer, std::string_view message);
+
+// A refused submission: the HTTP status, and the body.
+int status_of(const Refusal& refusal);
+void write_refusal(JsonWriter& out, const Refusal& refusal);
+
+}  // namespace hapax::http

@@ -1,0 +1,119 @@
+// Workers: claim, heartbeat, finish.
+#include "http/parse_request.h"
+#include "http/service.h"
+#include "http/write_execution.h"
+
+namespace hapax::http {
+
+namespace {
+
+constexpr std::string_view kLeaseLost = "LeaseLost";
+constexpr std::string_view kLeaseLostMessage =
+    "The lease is not that of the running attempt: the attempt was taken away, or its task is closed. Nothing was "
+    "changed.";
+
+// The leases as sent, and which of them are tokens: only those go to the engine, the rest is lost from the start.
+struct Leases {
+  std::vector<std::string> texts;
+  std::vector<bool> known;
+};
+
+Response claim_response(const std::vector<Execution>& executions) {
+  JsonWriter out;
+  out.begin_object().key("claims").begin_array();
+  for (const Execution& execution : executions) write_claim(out, execution);
+  out.end_array().end_object();
+  return json_response(200, out.take());
+}
+
+void claim(Backend& backend, Request& request, const Responder& responder) {
+  ClaimCall call = parse_claim(parse_body(request), request.name_space);
+  const bool waits = call.wait > Duration::zero();
+  auto waiting = backend.engine.claim(std::move(call), responder.reply<std::vector<Execution>>(claim_response));
+  if (waits && waiting) responder.wait(std::move(waiting));
+}
+
+Response heartbeat_response(const Leases& leases, const std::vector<ExtendOutcome>& outcomes) {
+  JsonWriter out;
+  out.begin_object().key("leases").begin_array();
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < leases.texts.size(); ++i) {
+    const ExtendOutcome outcome = leases.known[i] ? outcomes.at(next++) : ExtendOutcome{};
+    out.begin_object().key("lease").string(leases.texts[i]).key("ok").boolean(outcome.ok);
+    out.key("cancel_requested").boolean(outcome.cancel_requested);
+    if (outcome.lease_expires_at) out.key("lease_expires_at").string(format_time(*outcome.lease_expires_at));
+    out.end_object();
+  }
+  out.end_array().end_object();
+  return json_response(200, out.take());
+}
+
+void heartbeat(Backend& backend, Request& request, const Responder& responder) {
+  Heartbeat beat = parse_heartbeat(parse_body(request));
+  std::vector<Extension> extensions;
+  Leases leases{std::move(beat.leases), {}};
+  for (const std::string& text : leases.texts) {
+    const auto token = LeaseToken::parse(text);
+    leases.known.push_back(token.has_value());
+    if (token) extensions.push_back({*token, beat.lease});
+  }
+  if (extensions.empty()) return responder.answer(heartbeat_response(leases, {}));
+  backend.engine.heartbeat(std::move(extensions),
+                           responder.reply<std::vector<ExtendOutcome>>(
+                               [leases = std::move(leases)](const std::vector<ExtendOutcome>& outcomes) {
+                                 return heartbeat_response(leases, outcomes);
+                               }));
+}
+
+Response finish_response(const Leases& leases, const std::vector<FinishOutcome>& outcomes) {
+  std::size_t next = 0;
+  bool any_accepted = false;
+  JsonWriter items;
+  items.begin_array();
+  for (std::size_t i = 0; i < leases.texts.size(); ++i) {
+    const bool accepted = leases.known[i] && outcomes.at(next++).accepted;
+    any_accepted = any_accepted || accepted;
+    items.begin_object().key("lease").string(leases.texts[i]);
+    if (accepted) {
+      items.key("ok").boolean(true);
+    } else {
+      items.key("error").string(kLeaseLost).key("message").string(kLeaseLostMessage);
+    }
+    items.end_object();
+  }
+  items.end_array();
+
+  JsonWriter out;
+  out.begin_object();
+  if (!any_accepted) out.key("error").string(kLeaseLost).key("message").string(kLeaseLostMessage);
+  out.key("outcomes").raw(items.text()).end_object();
+  return json_response(any_accepted ? 200 : 409, out.take());
+}
+
+void finish(Backend& backend, Request& request, const Responder& responder) {
+  std::vector<FinishItem> items = parse_finish(parse_body(request));
+  std::vector<Report> reports;
+  Leases leases;
+  for (FinishItem& item : items) {
+    const auto token = LeaseToken::parse(item.lease);
+    leases.known.push_back(token.has_value());
+    leases.texts.push_back(std::move(item.lease));
+    if (token) reports.push_back({*token, std::move(item.outcome)});
+  }
+  if (reports.empty()) return responder.answer(finish_response(leases, {}));
+  backend.engine.finish(std::move(reports),
+                        responder.reply<std::vector<FinishOutcome>>(
+                            [leases = std::move(leases)](const std::vector<FinishOutcome>& outcomes) {
+                              return finish_response(leases, outcomes);
+                            }));
+}
+
+}  // namespace
+
+void add_claim_routes(Router& router, Backend& backend) {
+  router.add(Method::post, "/v1/claims", on(backend, claim));
+  router.add(Method::post, "/v1/claims/heartbeat", on(backend, heartbeat));
+  router.add(Method::post, "/v1/claims/finish", on(backend, finish));
+}
+
+}  // namespace hapax::http

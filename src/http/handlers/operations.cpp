@@ -1,0 +1,71 @@
+// What those who run the server ask: health, readiness, metrics, the API's description, a front page.
+#include "core/json_writer.h"
+#include "http/openapi.h"
+#include "http/service.h"
+
+namespace hapax::http {
+
+namespace {
+
+constexpr std::string_view kFrontPage = R"(<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Hapax</title></head>
+<body>
+<h1>Hapax</h1>
+<p>A durable task queue: say it twice, it happens once.</p>
+<ul>
+<li><a href="/openapi.json">The API</a></li>
+<li><a href="/health">Health</a></li>
+<li><a href="/ready">Readiness</a></li>
+<li><a href="/metrics">Metrics</a></li>
+</ul>
+</body>
+</html>
+)";
+
+Response status_response(std::string_view status) {
+  JsonWriter out;
+  out.begin_object().key("status").string(status).key("version").string(kVersion).end_object();
+  return json_response(200, out.take());
+}
+
+Response text_response(std::string_view body, std::string_view content_type) {
+  Response response;
+  response.body = std::string(body);
+  response.content_type = content_type;
+  return response;
+}
+
+}  // namespace
+
+void add_operation_routes(Router& router, Backend& backend) {
+  router.add(
+      Method::get, "/health", [](Request&, const Responder& responder) { responder.answer(status_response("ok")); },
+      Access::open);
+  router.add(
+      Method::get, "/ready",
+      [&backend](Request&, const Responder& responder) {
+        backend.pool.answer(responder, [&engine = backend.engine] {
+          engine.check_ready();
+          return status_response("ready");
+        });
+      },
+      Access::open);
+  router.add(Method::get, "/metrics", [&backend](Request&, const Responder& responder) {
+    backend.pool.answer(responder, [&backend] {
+      return text_response(backend.metrics->render(backend.engine.counters(), backend.engine.queue_counts()),
+                           "text/plain; version=0.0.4; charset=utf-8");
+    });
+  });
+  router.add(
+      Method::get, "/openapi.json",
+      [](Request&, const Responder& responder) { responder.answer(text_response(kOpenApi, kJsonType)); }, Access::open);
+  router.add(
+      Method::get, "/",
+      [](Request&, const Responder& responder) {
+        responder.answer(text_response(kFrontPage, "text/html; charset=utf-8"));
+      },
+      Access::open);
+}
+
+}  // namespace hapax::http

@@ -1,0 +1,213 @@
+// Submitting, reading and controlling tasks.
+#include <fmt/core.h>
+
+#include "core/field.h"
+#include "http/error.h"
+#include "http/parse_request.h"
+#include "http/query.h"
+#include "http/service.h"
+#include "http/write_execution.h"
+
+namespace hapax::http {
+
+namespace {
+
+ExecutionId task_id(const Request& request) {
+  const auto id = ExecutionId::parse(request.params.at(0));
+  if (!id) throw task_not_found(request.params.at(0));
+  return *id;
+}
+
+Response submit_response(std::vector<SubmitResult> results) {
+  const SubmitResult& result = results.at(0);
+  JsonWriter out;
+  write_submit_result(out, result);
+  if (const auto* refusal = std::get_if<Refusal>(&result)) return json_response(status_of(*refusal), out.take());
+  const auto& receipt = std::get<Receipt>(result);
+  return json_response(receipt.created && !receipt.dry_run ? 201 : 200, out.take());
+}
+
+void submit(Backend& backend, Request& request, const Responder& responder) {
+  std::vector<SubmitRequest> requests;
+  requests.push_back(parse_submit(parse_body(request)));
+  apply_key_header(requests.back(), request.idempotency_key);
+  backend.engine.submit(request.name_space, std::move(requests),
+                        responder.reply<std::vector<SubmitResult>>(submit_response));
+}
+
+// The answers to the items in their order: errors are written already, the rest comes from the engine.
+Response batch_response(const std::vector<std::string>& errors, const std::vector<SubmitResult>& results) {
+  JsonWriter out;
+  out.begin_object().key("receipts").begin_array();
+  auto next = results.begin();
+  for (const std::string& error : errors) {
+    if (!error.empty()) {
+      out.raw(error);
+    } else if (next != results.end()) {
+      write_submit_result(out, *next++);
+    } else {
+      throw std::logic_error("the engine answered fewer submissions than it was given");
+    }
+  }
+  out.end_array().end_object();
+  return json_response(200, out.take());
+}
+
+void submit_batch(Backend& backend, Request& request, const Responder& responder) {
+  if (request.idempotency_key.data() != nullptr) {
+    throw invalid_header("Idempotency-Key",
+                         "is for a single task; in a batch each task has its own \"idempotency_key\"");
+  }
+  std::vector<Json> tasks = parse_batch(parse_body(request));
+  std::vector<std::string> errors(tasks.size());
+  std::vector<SubmitRequest> requests;
+  requests.reserve(tasks.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    try {
+      requests.push_back(parse_submit(std::move(tasks[i]), fmt::format("/tasks/{}", i)));
+    } catch (const InvalidField& error) {
+      JsonWriter out;
+      write_invalid_field(out, error.pointer(), error.what());
+      errors[i] = out.take();
+    }
+  }
+  if (requests.empty()) return responder.answer(batch_response(errors, {}));
+  backend.engine.submit(request.name_space, std::move(requests),
+                        responder.reply<std::vector<SubmitResult>>(
+                            [errors = std::move(errors)](const std::vector<SubmitResult>& results) {
+                              return batch_response(errors, results);
+                            }));
+}
+
+void get_task(Backend& backend, Request& request, const Responder& responder) {
+  Query(request.query).done();
+  const ExecutionId id = task_id(request);
+  backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space, id] {
+    const auto execution = engine.find(name_space, id);
+    if (!execution) throw task_not_found(id.to_string());
+    JsonWriter out;
+    write_execution(out, *execution);
+    return json_response(200, out.take());
+  });
+}
+
+void list_tasks(Backend& backend, Request& request, const Responder& responder) {
+  ListFilter filter = parse_list(request.query, request.name_space);
+  backend.pool.answer(responder, [&engine = backend.engine, filter = std::move(filter)]() mutable {
+    const auto limit = static_cast<std::size_t>(filter.limit);
+    ++filter.limit;  // one more tells whether there is a next page
+    std::vector<Execution> executions = engine.list(filter);
+    const bool more = executions.size() > limit;
+    if (more) executions.resize(limit);
+    JsonWriter out;
+    out.begin_object().key("executions").begin_array();
+    for (const Execution& execution : executions) write_execution(out, execution);
+    out.end_array().key("next_cursor");
+    more ? out.string(executions.back().id.to_string()) : out.null();
+    out.end_object();
+    return json_response(200, out.take());
+  });
+}
+
+void get_result(Backend& backend, Request& request, const Responder& responder) {
+  Query query(request.query);
+  const Duration wait = query.duration("wait", kMaxWait).value_or(Duration::zero());
+  query.done();
+  const ExecutionId id = task_id(request);
+  auto waiting = backend.engine.wait_closed(
+      request.name_space, id, wait,
+      responder.reply<std::optional<Execution>>([id](const std::optional<Execution>& execution) {
+        if (!execution) throw task_not_found(id.to_string());
+        JsonWriter out;
+        write_result(out, *execution);
+        return json_response(is_closed(execution->status) ? 200 : 202, out.take());
+      }));
+  if (wait > Duration::zero() && waiting) responder.wait(std::move(waiting));
+}
+
+struct ControlError {
+  int status;
+  std::string_view code;
+  std::string message;
+};
+
+ControlError control_error(ControlOutcome::Kind kind, const std::string& id) {
+  switch (kind) {
+    case ControlOutcome::Kind::not_found:
+      return {404, "TaskNotFound", fmt::format("There is no task with the id '{}' in this namespace.", id)};
+    case ControlOutcome::Kind::not_retryable:
+      return {409, "TaskNotRetryable", "Only a failed, cancelled or timed-out task can be retried."};
+    case ControlOutcome::Kind::identity_taken:
+      return {409, "IdentityTaken", "The identity of this task belongs to a newer task by now."};
+    case ControlOutcome::Kind::failed_before:
+      return {409, "RequestFailedBefore",
+              "The operation under this Idempotency-Key failed before; use another key to try it again."};
+    case ControlOutcome::Kind::key_conflict:
+    case ControlOutcome::Kind::done: break;
+  }
+  return {409, "IdempotencyConflict", "This Idempotency-Key was used for another operation or another task."};
+}
+
+Response control_response(const std::string& id, const ControlOutcome& outcome) {
+  JsonWriter out;
+  out.begin_object();
+  if (outcome.kind == ControlOutcome::Kind::done) {
+    out.key("id").string(id).key("status").string(to_string(outcome.status)).key("changed").boolean(outcome.changed);
+    out.key("idempotency_replayed").boolean(outcome.replayed).end_object();
+    return json_response(200, out.take());
+  }
+  const ControlError error = control_error(outcome.kind, id);
+  out.key("error").string(error.code).key("message").string(error.message);
+  if (outcome.kind == ControlOutcome::Kind::identity_taken && outcome.other) {
+    out.key("existing_execution_id").string(outcome.other->to_string());
+  }
+  if (outcome.kind == ControlOutcome::Kind::failed_before) {
+    const ControlError earlier = control_error(outcome.before, id);
+    out.key("earlier").begin_object();
+    out.key("error").string(earlier.code).key("message").string(earlier.message);
+    out.end_object();
+  }
+  out.key("idempotency_replayed").boolean(outcome.replayed).end_object();
+  return json_response(error.status, out.take());
+}
+
+void control(Backend& backend, Request& request, const Responder& responder, ControlRequest::Action action) {
+  ControlRequest operation;
+  operation.request_key = parse_request_key(request.idempotency_key);
+  require_no_body(request);
+  const auto id = ExecutionId::parse(request.params.at(0));
+  if (!id) {
+    ControlOutcome unknown;
+    unknown.kind = ControlOutcome::Kind::not_found;
+    return responder.answer(control_response(request.params.at(0), unknown));
+  }
+  operation.name_space = request.name_space;
+  operation.action = action;
+  operation.target = *id;
+  backend.engine.control(std::move(operation),
+                         responder.reply<ControlOutcome>([id = id->to_string()](const ControlOutcome& outcome) {
+                           return control_response(id, outcome);
+                         }));
+}
+
+void cancel(Backend& backend, Request& request, const Responder& responder) {
+  control(backend, request, responder, ControlRequest::Action::cancel);
+}
+
+void retry(Backend& backend, Request& request, const Responder& responder) {
+  control(backend, request, responder, ControlRequest::Action::retry);
+}
+
+}  // namespace
+
+void add_task_routes(Router& router, Backend& backend) {
+  router.add(Method::post, "/v1/tasks", on(backend, submit));
+  router.add(Method::get, "/v1/tasks", on(backend, list_tasks));
+  router.add(Method::post, "/v1/tasks/batch", on(backend, submit_batch));
+  router.add(Method::get, "/v1/tasks/{id}", on(backend, get_task));
+  router.add(Method::get, "/v1/tasks/{id}/result", on(backend, get_result));
+  router.add(Method::post, "/v1/tasks/{id}/cancel", on(backend, cancel));
+  router.add(Method::post, "/v1/tasks/{id}/retry", on(backend, retry));
+}
+
+}  // namespace hapax::http

@@ -1,0 +1,59 @@
+// The settings of declared types.
+#include "core/name.h"
+#include "http/error.h"
+#include "http/parse_request.h"
+#include "http/query.h"
+#include "http/service.h"
+#include "http/write_execution.h"
+
+namespace hapax::http {
+
+namespace {
+
+std::string type_name(const Request& request) {
+  const std::string& name = request.params.at(0);
+  if (auto wrong = check_name(name)) throw invalid_parameter("name", *wrong);
+  return name;
+}
+
+Response type_response(const TypeView& type) {
+  JsonWriter out;
+  write_type(out, type);
+  return json_response(200, out.take());
+}
+
+void list_types(Backend& backend, Request& request, const Responder& responder) {
+  Query(request.query).done();
+  backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space] {
+    JsonWriter out;
+    out.begin_object().key("types").begin_array();
+    for (const TypeView& type : engine.types(name_space)) write_type(out, type);
+    out.end_array().end_object();
+    return json_response(200, out.take());
+  });
+}
+
+void get_type(Backend& backend, Request& request, const Responder& responder) {
+  Query(request.query).done();
+  backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space,
+                                  name = type_name(request)] { return type_response(engine.type(name_space, name)); });
+}
+
+void put_type(Backend& backend, Request& request, const Responder& responder) {
+  std::string name = type_name(request);
+  TypeSettings settings = TypeSettings::parse(parse_body(request));
+  backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space, name = std::move(name),
+                                  settings = std::move(settings)] {
+    return type_response(engine.put_type(name_space, name, settings));
+  });
+}
+
+}  // namespace
+
+void add_type_routes(Router& router, Backend& backend) {
+  router.add(Method::get, "/v1/types", on(backend, list_types));
+  router.add(Method::get, "/v1/types/{name}", on(backend, get_type));
+  router.add(Method::put, "/v1/types/{name}", on(backend, put_type));
+}
+
+}  // namespace hapax::http

@@ -1,0 +1,76 @@
+#include "http/loop.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <spdlog/spdlog.h>
+
+namespace hapax::http {
+
+Loop::Loop(Service& service, const ServerOptions& options) : service_(service), options_(options) {}
+
+void Loop::start() {
+  tick();
+  thread_ = std::thread([this] {
+    while (true) {
+      try {
+        context_.run();
+        return;
+      } catch (const std::exception& error) {
+        spdlog::error("http: unexpected on a connection: {}", error.what());
+      }
+    }
+  });
+}
+
+void Loop::adopt(Connection::Socket socket) {
+  if (draining_) return;
+  auto connection = std::make_shared<Connection>(shared_from_this(), std::move(socket));
+  connections_.insert(connection);
+  service_.metrics().connection_opened();
+  connection->start();
+}
+
+void Loop::forget(const std::shared_ptr<Connection>& connection) {
+  if (connections_.erase(connection) == 0) return;
+  service_.metrics().connection_closed();
+  if (draining_ && connections_.empty()) drained_.set_value();
+}
+
+std::future<void> Loop::drain() {
+  auto future = drained_.get_future();
+  post([self = shared_from_this()] {
+    self->draining_ = true;
+    if (self->connections_.empty()) return self->drained_.set_value();
+    const std::vector<std::shared_ptr<Connection>> open(self->connections_.begin(), self->connections_.end());
+    for (const auto& connection : open) connection->drain();
+  });
+  return future;
+}
+
+void Loop::stop() {
+  post([self = shared_from_this()] {
+    self->ended_.store(true, std::memory_order_release);
+    const std::vector<std::shared_ptr<Connection>> open(self->connections_.begin(), self->connections_.end());
+    for (const auto& connection : open) connection->close();
+    self->timer_.cancel();
+    self->work_.reset();
+  });
+  if (thread_.joinable()) thread_.join();
+}
+
+// One timer looks at all connections: cheaper than one per connection that is set anew with every request.
+void Loop::tick() {
+  const auto shortest = std::min(options_.read_timeout, options_.idle_timeout);
+  const auto period = std::clamp(shortest / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(500));
+  timer_.expires_after(period);
+  timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (error || self->ended_.load(std::memory_order_relaxed)) return;
+    const auto now = Connection::Clock::now();
+    const std::vector<std::shared_ptr<Connection>> open(self->connections_.begin(), self->connections_.end());
+    for (const auto& connection : open) connection->check_time(now);
+    self->tick();
+  });
+}
+
+}  // namespace hapax::http

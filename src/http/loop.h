@@ -1,0 +1,65 @@
+// A thread with its connections. Connections never move between loops, so they need no locks.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <future>
+#include <memory>
+#include <thread>
+#include <unordered_set>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "http/connection.h"
+#include "http/server.h"
+#include "http/service.h"
+
+namespace hapax::http {
+
+class Loop : public std::enable_shared_from_this<Loop> {
+ public:
+  Loop(Service& service, const ServerOptions& options);
+
+  void start();
+
+  // From any thread: the future is ready when all connections are closed, having answered what they had received.
+  std::future<void> drain();
+
+  // From any other thread: closes what is left and ends the thread.
+  void stop();
+
+  // From any thread; dropped once the loop has stopped.
+  template <class Work>
+  void post(Work work) {
+    if (!ended_.load(std::memory_order_acquire)) boost::asio::post(context_, std::move(work));
+  }
+
+  // On the loop's own thread.
+  void adopt(Connection::Socket socket);
+  void forget(const std::shared_ptr<Connection>& connection);
+
+  boost::asio::io_context& context() { return context_; }
+  Service& service() { return service_; }
+  const ServerOptions& options() const { return options_; }
+  std::array<char, 65536>& scratch() { return scratch_; }
+
+ private:
+  void tick();
+
+  Service& service_;
+  const ServerOptions options_;
+  boost::asio::io_context context_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
+  boost::asio::steady_timer timer_{context_};
+  std::unordered_set<std::shared_ptr<Connection>> connections_;
+  std::promise<void> drained_;
+  bool draining_ = false;
+  std::atomic<bool> ended_{false};
+  std::array<char, 65536> scratch_;
+  std::thread thread_;
+};
+
+}  // namespace hapax::http

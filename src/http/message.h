@@ -1,0 +1,92 @@
+// A request and its answer as plain values: what handlers see of HTTP.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/reply.h"
+
+namespace hapax::http {
+
+enum class Method : std::uint8_t { get, post, put, del, other };
+
+// The views hold only while the handler's call lasts; what is needed later is copied.
+struct Request {
+  Method method = Method::other;
+  std::string_view path;   // as sent, still percent-encoded
+  std::string_view query;  // without the question mark
+  std::string body;
+
+  // Headers, trimmed; a null view is an absent one.
+  std::string_view content_type;
+  std::string_view authorization;
+  std::string_view name_space_header;
+  std::string_view idempotency_key;
+
+  // Filled on the way to the handler.
+  std::vector<std::string> params;  // of the path pattern, decoded, in order
+  std::string name_space;
+};
+
+inline constexpr std::string_view kJsonType = "application/json";
+
+struct Response {
+  int status = 200;
+  std::string body;
+  std::string_view content_type = kJsonType;  // of static storage
+  std::vector<std::pair<std::string_view, std::string>> headers;
+  bool close = false;  // the connection ends with this answer
+};
+
+inline Response json_response(int status, std::string body) {
+  Response response;
+  response.status = status;
+  response.body = std::move(body);
+  return response;
+}
+
+// Where the answer to a request goes.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  // From any thread, once per ticket. `make` runs on the connection's thread; what it throws becomes an error answer.
+  virtual void answer(std::uint64_t ticket, std::function<Response()> make) = 0;
+
+  // On the connection's thread. The wait is cancelled if the client hangs up or the server stops.
+  virtual void wait(std::uint64_t ticket, std::shared_ptr<Waiting> waiting) = 0;
+};
+
+// A handler's handle on the answer it owes. Copies stand for the same answer.
+class Responder {
+ public:
+  Responder(std::shared_ptr<Exchange> exchange, std::uint64_t ticket)
+      : exchange_(std::move(exchange)), ticket_(ticket) {}
+
+  void answer(Response response) const {
+    exchange_->answer(ticket_, [response = std::move(response)]() mutable { return std::move(response); });
+  }
+
+  void wait(std::shared_ptr<Waiting> waiting) const { exchange_->wait(ticket_, std::move(waiting)); }
+
+  // A reply for the engine: `write` makes the response from the value, on the connection's thread, not on the engine's.
+  template <class T, class Write>
+  Reply<T> reply(Write write) const {
+    return [responder = *this, write = std::move(write)](Answer<T> answer) {
+      responder.exchange_->answer(
+          responder.ticket_, [answer = std::move(answer), write]() mutable { return write(std::move(answer).get()); });
+    };
+  }
+
+ private:
+  std::shared_ptr<Exchange> exchange_;
+  std::uint64_t ticket_;
+};
+
+}  // namespace hapax::http

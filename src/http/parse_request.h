@@ -1,0 +1,52 @@
+// What clients send, read into the engine's values. Everything here throws RequestError or InvalidField.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/json.h"
+#include "engine/engine.h"
+#include "http/message.h"
+
+namespace hapax::http {
+
+inline constexpr Duration kMaxWait = std::chrono::seconds(60);
+
+// The body as JSON: 415 for another media type, 400 InvalidJson with line and column.
+Json parse_body(const Request& request);
+
+// For routes whose request says everything in its path: no body, or {}.
+void require_no_body(const Request& request);
+
+// A submission; `at` is where it stands in the document.
+SubmitRequest parse_submit(Json document, const std::string& at = "");
+
+// The header Idempotency-Key of a submission (a null view if absent) stands for the field of that name.
+void apply_key_header(SubmitRequest& request, std::string_view header);
+
+// The header Idempotency-Key of a control operation: 400 IdempotencyKeyRequired or InvalidIdempotencyKey.
+std::string parse_request_key(std::string_view header);
+
+// {"tasks":[…]} with 1 to 1000 items, which are not looked into.
+std::vector<Json> parse_batch(Json document);
+
+ClaimCall parse_claim(const Json& document, std::string name_space);
+
+struct Heartbeat {
+  std::vector<std::string> leases;  // as sent; one that is no lease token is lost
+  Duration lease{60'000};
+};
+Heartbeat parse_heartbeat(const Json& document);
+
+struct FinishItem {
+  std::string lease;  // as sent
+  std::variant<Report::Completed, Report::Failed> outcome;
+};
+std::vector<FinishItem> parse_finish(const Json& document);
+
+// The filters, cursor and limit of a list.
+ListFilter parse_list(std::string_view query, std::string name_space);
+
+}  // namespace hapax::http

@@ -1,0 +1,36 @@
+// The query string of a request, read by name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/time.h"
+
+namespace hapax::http {
+
+// Ask for every parameter that may be there, then call done(), which refuses what was not asked for. Throws
+// RequestError.
+class Query {
+ public:
+  explicit Query(std::string_view text);
+
+  std::optional<std::string> string(std::string_view name);  // not empty
+  std::optional<std::string> name(std::string_view name);    // passes check_name
+  std::optional<std::int64_t> integer(std::string_view name, std::int64_t low, std::int64_t high);
+  std::optional<Duration> duration(std::string_view name, Duration high);
+  std::string required(std::string_view name, std::optional<std::string> value) const;
+  void done() const;
+
+ private:
+  struct Parameter {
+    std::string name, value;
+    bool asked = false;
+  };
+  std::vector<Parameter> parameters_;
+};
+
+}  // namespace hapax::http

@@ -1,0 +1,53 @@
+#include "http/read_pool.h"
+
+#include <algorithm>
+
+#include "core/failure.h"
+#include "http/error.h"
+
+namespace hapax::http {
+
+ReadPool::ReadPool(std::size_t threads) {
+  for (std::size_t i = 0; i < std::max<std::size_t>(threads, 1); ++i) threads_.emplace_back([this] { run(); });
+}
+
+void ReadPool::answer(const Responder& responder, std::function<Response()> make) {
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_) throw Failure(Failure::Code::stopped, "the server is shutting down");
+    jobs_.push_back({responder, std::move(make)});
+  }
+  changed_.notify_one();
+}
+
+void ReadPool::stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+void ReadPool::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+    if (jobs_.empty()) return;
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    Response response;
+    try {
+      response = job.make();
+    } catch (...) {
+      response = error_response(std::current_exception());
+    }
+    job.responder.answer(std::move(response));
+    lock.lock();
+  }
+}
+
+}  // namespace hapax::http

@@ -1,0 +1,41 @@
+// A few threads for what the engine answers synchronously, so that no connection's thread ever waits for the store.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "http/message.h"
+
+namespace hapax::http {
+
+class ReadPool {
+ public:
+  explicit ReadPool(std::size_t threads);
+  ~ReadPool() { stop(); }
+
+  // Answers with what `make` returns or throws, from a thread of the pool.
+  void answer(const Responder& responder, std::function<Response()> make);
+
+  // Does what was asked for before, then ends the threads. Idempotent; later requests are refused as shutting down.
+  void stop();
+
+ private:
+  struct Job {
+    Responder responder;
+    std::function<Response()> make;
+  };
+
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace hapax::http

@@ -1,0 +1,49 @@
+// The table of routes: method and path pattern to handler.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/message.h"
+
+namespace hapax::http {
+
+using Handler = std::function<void(Request&, const Responder&)>;
+
+enum class Access : std::uint8_t { token, open };
+
+struct Route {
+  Method method = Method::get;
+  std::string pattern;  // "/v1/tasks/{id}/result": a part in braces stands for any one part
+  Handler handler;
+  Access access = Access::token;
+  std::vector<std::string> parts;
+};
+
+std::string_view to_string(Method method);
+
+// The text with its %XX decoded. Nothing if one is malformed or the result is no UTF-8.
+std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank = false);
+
+class Router {
+ public:
+  void add(Method method, std::string pattern, Handler handler, Access access = Access::token);
+
+  struct Match {
+    const Route* route = nullptr;          // null: nothing of that method and path
+    std::string allow;                     // the methods that the path has, if the method was the trouble
+    std::vector<std::string_view> params;  // still encoded
+  };
+  Match find(Method method, std::string_view path) const;
+
+  const std::vector<Route>& routes() const { return routes_; }
+  std::size_t index_of(const Route& route) const { return static_cast<std::size_t>(&route - routes_.data()); }
+
+ private:
+  std::vector<Route> routes_;
+};
+
+}  // namespace hapax::http

@@ -1,0 +1,52 @@
+// The HTTP server: the engine's verbs as JSON over /v1. It knows only the Engine interface.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace hapax {
+
+// A secret that opens the server, for every namespace or for one.
+struct AccessToken {
+  std::string secret;
+  std::optional<std::string> name_space;
+};
+
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 7373;  // 0: any free one
+  std::size_t max_body_bytes = std::size_t{8} * 1024 * 1024;
+  std::chrono::milliseconds read_timeout{10'000};   // from the first byte of a request to its last
+  std::chrono::milliseconds idle_timeout{75'000};   // between requests, and for a client that does not take its answer
+  std::chrono::milliseconds drain_timeout{10'000};  // the longest that stop() waits for answers
+  std::size_t io_threads = 1;
+  std::size_t read_threads = 2;     // for what the engine answers synchronously
+  std::vector<AccessToken> tokens;  // none: everybody may do everything
+};
+
+class Server {
+ public:
+  // Stops, if stop() was not called.
+  virtual ~Server() = default;
+
+  // Where it listens, with the real port: "127.0.0.1:7373", "[::1]:7373".
+  virtual std::string address() const = 0;
+  virtual std::uint16_t port() const = 0;
+
+  // Accepts nobody anymore, ends long polls with their empty answers, answers what was received, then closes the
+  // connections. Returns when that is done or the drain timeout is over. The engine must still run. Idempotent.
+  virtual void stop() = 0;
+};
+
+// Listens when it returns. Throws std::system_error where it cannot, std::invalid_argument for bad options. The engine
+// must outlive the server.
+std::unique_ptr<Server> start_server(Engine& engine, ServerOptions options);
+
+}  // namespace hapax

@@ -1,0 +1,219 @@
+#include "http/write_execution.h"
+
+#include "core/lease.h"
+#include "http/error.h"
+
+namespace hapax::http {
+
+namespace {
+
+void time_member(JsonWriter& out, std::string_view name, const std::optional<Time>& time) {
+  out.key(name);
+  time ? out.string(format_time(*time)) : out.null();
+}
+
+void string_member(JsonWriter& out, std::string_view name, const std::optional<std::string>& text) {
+  out.key(name);
+  text ? out.string(*text) : out.null();
+}
+
+void write_error(JsonWriter& out, const AttemptError& error) {
+  out.begin_object().key("type").string(error.type).key("message").string(error.message).end_object();
+}
+
+void write_attempts(JsonWriter& out, const std::vector<AttemptRecord>& attempts) {
+  out.begin_array();
+  for (const AttemptRecord& record : attempts) {
+    out.begin_object();
+    out.key("attempt").integer(record.attempt);
+    out.key("worker").string(record.worker);
+    out.key("started_at").string(format_time(record.started_at));
+    out.key("ended_at").string(format_time(record.ended_at));
+    out.key("error");
+    write_error(out, record.error);
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_names(JsonWriter& out, const Execution& execution) {
+  out.key("id").string(execution.id.to_string());
+  out.key("kind").string(to_string(execution.kind));
+  out.key("namespace").string(execution.name_space);
+  out.key("type").string(execution.type);
+  out.key("queue").string(execution.queue);
+  out.key("status").string(to_string(execution.status));
+  string_member(out, "idempotency_key", execution.idempotency_key);
+}
+
+void write_how_it_runs(JsonWriter& out, const Execution& execution) {
+  out.key("priority").integer(execution.priority);
+  out.key("attempt").integer(execution.attempt);
+  out.key("max_attempts").integer(execution.max_attempts);
+  out.key("retry").begin_object();
+  out.key("initial").string(format_duration(execution.retry.initial));
+  out.key("factor").number(execution.retry.factor);
+  out.key("max").string(format_duration(execution.retry.max));
+  out.end_object();
+  out.key("timeout");
+  execution.timeout ? out.string(format_duration(*execution.timeout)) : out.null();
+  time_member(out, "deadline", execution.deadline_at);
+  string_member(out, "concurrency_key", execution.concurrency_key);
+}
+
+void write_match(JsonWriter& out, const Match& match) {
+  out.begin_object();
+  out.key("strategy").string(to_string(match.identity.strategy));
+  out.key("scope").string(match.identity.scope.to_string());
+  out.key("identity_hash").string(match.identity.hash.to_string());
+  time_member(out, "expires_at", match.expires_at);
+  out.key("superseded");
+  match.superseded ? out.string(match.superseded->to_string()) : out.null();
+  out.end_object();
+}
+
+}  // namespace
+
+void write_execution(JsonWriter& out, const Execution& execution) {
+  const bool running = execution.status == Status::running;
+  out.begin_object();
+  write_names(out, execution);
+  out.key("input").raw(execution.input);
+  if (execution.result) out.key("result").raw(*execution.result);
+  if (execution.error) {
+    out.key("error");
+    write_error(out, *execution.error);
+  }
+  write_how_it_runs(out, execution);
+  out.key("run_at").string(format_time(execution.run_at));
+  out.key("created_at").string(format_time(execution.created_at));
+  time_member(out, "started_at", execution.started_at);
+  time_member(out, "completed_at", execution.finished_at);
+  out.key("cancel_requested").boolean(execution.cancel_requested_at.has_value());
+  if (execution.parent) out.key("parent_workflow_id").string(execution.parent->to_string());
+  out.key("input_hash").string(execution.input_hash.to_string());
+  out.key("worker");
+  running ? out.string(execution.worker) : out.null();
+  time_member(out, "lease_expires_at", running ? execution.lease_expires_at : std::nullopt);
+  out.key("attempts");
+  write_attempts(out, execution.failed_attempts);
+  out.end_object();
+}
+
+void write_tombstone(JsonWriter& out, const Execution& execution) {
+  out.begin_object();
+  write_names(out, execution);
+  out.key("created_at").string(format_time(execution.created_at));
+  time_member(out, "completed_at", execution.finished_at);
+  out.key("input_hash").string(execution.input_hash.to_string());
+  out.end_object();
+}
+
+void write_receipt(JsonWriter& out, const Receipt& receipt) {
+  out.begin_object();
+  out.key("created").boolean(receipt.created);
+  time_member(out, "deduplicated_from", receipt.created ? std::nullopt : std::optional(receipt.execution.created_at));
+  out.key("execution");
+  receipt.result_expired ? write_tombstone(out, receipt.execution) : write_execution(out, receipt.execution);
+  out.key("match");
+  receipt.match ? write_match(out, *receipt.match) : static_cast<void>(out.null());
+  if (receipt.result_expired) out.key("result_expired").boolean(true);
+  if (receipt.dry_run) out.key("dry_run").boolean(true);
+  out.end_object();
+}
+
+void write_submit_result(JsonWriter& out, const SubmitResult& result) {
+  if (const auto* receipt = std::get_if<Receipt>(&result)) {
+    write_receipt(out, *receipt);
+  } else {
+    write_refusal(out, std::get<Refusal>(result));
+  }
+}
+
+void write_claim(JsonWriter& out, const Execution& execution) {
+  const LeaseToken token{execution.id, execution.attempt, execution.lease_secret.value_or(LeaseSecret{})};
+  out.begin_object();
+  out.key("lease").string(token.to_string());
+  time_member(out, "lease_expires_at", execution.lease_expires_at);
+  out.key("attempt").integer(execution.attempt);
+  out.key("effect_key").string(execution.effect_key());
+  out.key("execution");
+  write_execution(out, execution);
+  out.end_object();
+}
+
+void write_result(JsonWriter& out, const Execution& execution) {
+  out.begin_object();
+  out.key("id").string(execution.id.to_string());
+  out.key("status").string(to_string(execution.status));
+  if (execution.result) out.key("result").raw(*execution.result);
+  if (execution.error) {
+    out.key("error");
+    write_error(out, *execution.error);
+  }
+  out.key("execution");
+  write_execution(out, execution);
+  out.end_object();
+}
+
+void write_queue(JsonWriter& out, const QueueView& queue) {
+  out.begin_object();
+  out.key("name").string(queue.name);
+  out.key("settings").raw(queue.settings.to_json());
+  out.key("from_file").begin_array();
+  for (const std::string& name : queue.from_file) out.string(name);
+  out.end_array();
+  out.key("known").boolean(queue.known);
+  out.key("pending").integer(queue.count.pending);
+  out.key("running").integer(queue.count.running);
+  time_member(out, "oldest_run_at", queue.count.oldest_run_at);
+  out.end_object();
+}
+
+void write_type(JsonWriter& out, const TypeView& type) {
+  out.begin_object();
+  out.key("name").string(type.name);
+  out.key("settings").raw(type.settings.to_json());
+  out.key("from_file").begin_array();
+  for (const std::string& name : type.from_file) out.string(name);
+  out.end_array();
+  out.key("declared").boolean(type.declared);
+  out.end_object();
+}
+
+void write_identity(JsonWriter& out, const FoundIdentity& found) {
+  const LedgerEntry& entry = found.entry;
+  out.begin_object();
+  out.key("identity_hash").string(entry.identity.hash.to_string());
+  out.key("strategy").string(to_string(entry.identity.strategy));
+  out.key("scope").string(entry.identity.scope.to_string());
+  out.key("live").boolean(found.live);
+  out.key("created_at").string(format_time(entry.created_at));
+  time_member(out, "expires_at", found.expires_at);
+  out.key("input_hash").string(entry.input_hash.to_string());
+  out.key("execution_id").string(entry.owner.to_string());
+  out.key("result_expired").boolean(!found.owner.has_value());
+  out.key("execution");
+  if (found.owner) {
+    write_execution(out, *found.owner);
+  } else if (entry.tombstone) {
+    const Tombstone& tombstone = *entry.tombstone;
+    Execution purged;
+    purged.id = entry.owner;
+    purged.name_space = entry.name_space;
+    purged.input_hash = entry.input_hash;
+    purged.kind = tombstone.kind;
+    purged.type = tombstone.type;
+    purged.queue = tombstone.queue;
+    purged.idempotency_key = tombstone.idempotency_key;
+    purged.status = tombstone.status;
+    purged.created_at = tombstone.created_at;
+    purged.finished_at = tombstone.finished_at;
+    write_tombstone(out, purged);
+  } else {
+    out.null();
+  }
+  out.end_object();
+}
+
+}  // namespace hapax::http

@@ -1,0 +1,75 @@
+#include "core/transition.h"
+#include "store/memory/verbs.h"
+
+namespace hapax::memory {
+
+SweepOutcome sweep(Tables& tables, std::int32_t limit, Time now) {
+  std::vector<ExecutionId> ids;
+  for (const auto& [due_at, id] : tables.due()) {
+    if (due_at > now || std::ssize(ids) >= limit) break;
+    ids.push_back(id);
+  }
+
+  SweepOutcome outcome;
+  for (const ExecutionId& id : ids) {
+    if (!tables.change(id, [&](Execution& execution) { return expire(execution, now); })) continue;
+    const Execution& execution = *tables.find(id);
+    const Closed swept{id, execution.name_space, execution.queue};
+    (is_closed(execution.status) ? outcome.closed : outcome.pending).push_back(swept);
+    tables.purge_if_unretained(id, now);
+  }
+  outcome.more = std::ssize(ids) >= limit;
+  if (!tables.due().empty() && tables.due().begin()->first > now) outcome.next_due = tables.due().begin()->first;
+  return outcome;
+}
+
+namespace {
+
+std::vector<ExecutionId> over_retention(const Tables& tables, std::int32_t limit, Time now) {
+  std::vector<ExecutionId> ids;
+  for (const auto& [group, executions] : tables.closed()) {
+    const auto& [name_space, queue, kind] = group;
+    const Duration retention = tables.policies->retention(name_space, queue, kind);
+    for (const auto& [finished_at, id] : executions) {
+      if (finished_at + retention > now || std::ssize(ids) >= limit) break;
+      if (tables.may_be_purged(*tables.find(id))) ids.push_back(id);
+    }
+  }
+  return ids;
+}
+
+// Erases what is over by now, the longest dead first.
+template <class Map, class ExpiresAt>
+std::int64_t erase_expired(Map& map, std::int32_t limit, Time now, ExpiresAt expires_at) {
+  std::set<std::pair<Time, typename Map::key_type>> expired;
+  for (const auto& [key, item] : map) {
+    const std::optional<Time> end = expires_at(item);
+    if (end && *end <= now) expired.emplace(*end, key);
+  }
+  std::int64_t erased = 0;
+  for (const auto& [end, key] : expired) {
+    if (erased >= limit) break;
+    map.erase(key);
+    ++erased;
+  }
+  return erased;
+}
+
+}  // namespace
+
+PurgeOutcome purge(Tables& tables, std::int32_t limit, Time now) {
+  PurgeOutcome outcome;
+  for (const ExecutionId& id : over_retention(tables, limit, now)) {
+    tables.purge(id, now);
+    ++outcome.executions;
+  }
+  outcome.identities = erase_expired(tables.ledger, limit, now, [](const LedgerEntry& entry) {
+    return entry.tombstone ? entry.expires_at : std::nullopt;
+  });
+  outcome.requests = erase_expired(tables.requests, limit, now,
+                                   [](const StoredRequest& request) { return std::optional(request.expires_at); });
+  outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
+  return outcome;
+}
+
+}  // namespace hapax::memory

@@ -1,0 +1,54 @@
+#include "core/transition.h"
+#include "store/memory/verbs.h"
+
+namespace hapax::memory {
+namespace {
+
+// The token of an execution that is not there is as good as stale.
+TokenCheck check(const Tables& tables, const LeaseToken& token) {
+  const Execution* execution = tables.find(token.execution);
+  return execution ? check_token(*execution, token) : TokenCheck::stale;
+}
+
+void apply(Execution& execution, const Report& report, Time now) {
+  if (const auto* completed = std::get_if<Report::Completed>(&report.outcome)) {
+    complete(execution, completed->result, now);
+  } else {
+    const auto& failed = std::get<Report::Failed>(report.outcome);
+    fail_attempt(execution, failed.error, failed.retryable, now);
+  }
+}
+
+}  // namespace
+
+ExtendOutcome extend(Tables& tables, const Extension& extension, Time now) {
+  ExtendOutcome outcome;
+  if (check(tables, extension.token) != TokenCheck::current) return outcome;
+  const ExecutionId& id = extension.token.execution;
+  tables.change(id, [&](Execution& execution) { extend_lease(execution, extension.lease, now); });
+  const Execution& execution = *tables.find(id);
+  outcome.ok = true;
+  outcome.cancel_requested = execution.cancel_requested_at.has_value();
+  outcome.lease_expires_at = execution.lease_expires_at;
+  return outcome;
+}
+
+FinishOutcome finish(Tables& tables, const Report& report, Time now) {
+  FinishOutcome outcome;
+  const TokenCheck token = check(tables, report.token);
+  if (token == TokenCheck::stale) return outcome;
+
+  const ExecutionId& id = report.token.execution;
+  if (token == TokenCheck::current) tables.change(id, [&](Execution& execution) { apply(execution, report, now); });
+
+  const Execution& execution = *tables.find(id);
+  outcome.accepted = true;
+  outcome.status = execution.status;
+  outcome.name_space = execution.name_space;
+  outcome.queue = execution.queue;
+  if (execution.status == Status::pending) outcome.run_at = execution.run_at;
+  if (token == TokenCheck::current) outcome.purged = tables.purge_if_unretained(id, now);
+  return outcome;
+}
+
+}  // namespace hapax::memory

@@ -1,0 +1,115 @@
+#include "core/reuse.h"
+#include "core/transition.h"
+#include "store/memory/verbs.h"
+
+namespace hapax::memory {
+namespace {
+
+Execution new_execution(const Submission& submission, Time now) {
+  Execution execution = submission.execution;
+  execution.created_at = now;
+  execution.run_at = submission.run_at.value_or(now + submission.delay);
+  if (!execution.deadline_at && submission.deadline) execution.deadline_at = now + *submission.deadline;
+  execution.attempt_limit = execution.max_attempts;
+  return execution;
+}
+
+LedgerEntry new_entry(const Execution& execution, const std::optional<Duration>& ttl) {
+  LedgerEntry entry;
+  entry.identity = *execution.identity;
+  entry.name_space = execution.name_space;
+  entry.owner = execution.id;
+  entry.input_hash = execution.input_hash;
+  entry.created_at = execution.created_at;
+  if (ttl) entry.expires_at = execution.created_at + *ttl;
+  return entry;
+}
+
+Execution from_tombstone(const LedgerEntry& entry) {
+  Execution execution;
+  execution.id = entry.owner;
+  execution.kind = entry.tombstone->kind;
+  execution.name_space = entry.name_space;
+  execution.type = entry.tombstone->type;
+  execution.queue = entry.tombstone->queue;
+  execution.input_hash = entry.input_hash;
+  execution.idempotency_key = entry.tombstone->idempotency_key;
+  execution.identity = entry.identity;
+  execution.status = entry.tombstone->status;
+  execution.created_at = entry.tombstone->created_at;
+  execution.run_at = entry.tombstone->created_at;
+  execution.finished_at = entry.tombstone->finished_at;
+  return execution;
+}
+
+SubmitOutcome answer_with_owner(const Tables& tables, SubmitOutcome::Kind kind, const LedgerEntry& entry) {
+  SubmitOutcome outcome;
+  outcome.kind = kind;
+  const Execution* owner = tables.find(entry.owner);
+  outcome.execution = owner ? *owner : from_tombstone(entry);
+  outcome.purged = owner == nullptr;
+  outcome.expires_at = tables.dies_at(entry);
+  return outcome;
+}
+
+// The same submission came before: its answer got lost.
+std::optional<SubmitOutcome> answer_of_before(Tables& tables, const Submission& submission) {
+  if (const Execution* stored = tables.find(submission.execution.id)) {
+    if (const LedgerEntry* entry = tables.entry_owned_by(*stored)) {
+      return answer_with_owner(tables, SubmitOutcome::Kind::created, *entry);
+    }
+    SubmitOutcome outcome;
+    outcome.execution = *stored;
+    return outcome;
+  }
+  if (const LedgerEntry* entry = tables.entry_owned_by(submission.execution)) {
+    return answer_with_owner(tables, SubmitOutcome::Kind::created, *entry);
+  }
+  return std::nullopt;
+}
+
+void cancel_owner(Tables& tables, const ExecutionId& id, Time now) {
+  const Execution& owner = *tables.find(id);
+  const Duration grace = tables.policies->of(owner.name_space, owner.queue).cancel_grace;
+  tables.change(id, [&](Execution& execution) { return request_cancel(execution, grace, now); });
+  tables.purge_if_unretained(id, now);
+}
+
+SubmitOutcome create(Tables& tables, const Submission& submission, Time now) {
+  SubmitOutcome outcome;
+  outcome.execution = new_execution(submission, now);
+  if (outcome.execution.identity) {
+    const LedgerEntry entry = new_entry(outcome.execution, submission.idempotency_ttl);
+    outcome.expires_at = dies_at(entry, &outcome.execution, tables.policies->retention(outcome.execution));
+    if (!submission.dry_run) tables.ledger.insert_or_assign(entry.identity.hash, entry);
+  }
+  if (!submission.dry_run) tables.insert(outcome.execution);
+  return outcome;
+}
+
+}  // namespace
+
+SubmitOutcome submit(Tables& tables, const Submission& submission, Time now) {
+  if (auto outcome = answer_of_before(tables, submission)) return *std::move(outcome);
+
+  const auto& identity = submission.execution.identity;
+  if (!identity) return create(tables, submission, now);
+
+  const auto found = tables.ledger.find(identity->hash);
+  if (found == tables.ledger.end() || !tables.is_live(found->second, now)) return create(tables, submission, now);
+
+  const LedgerEntry& entry = found->second;
+  const ExecutionId owner_id = entry.owner;
+  const Execution* owner = tables.find(owner_id);
+  const Verdict verdict = decide(owner ? owner->status : entry.tombstone->status, submission.reuse);
+  if (verdict == Verdict::duplicate) {
+    const bool same = !identity->compares_input() || submission.execution.input_hash == entry.input_hash;
+    return answer_with_owner(tables, same ? SubmitOutcome::Kind::duplicate : SubmitOutcome::Kind::conflict, entry);
+  }
+  if (verdict == Verdict::cancel_owner && !submission.dry_run) cancel_owner(tables, owner_id, now);
+  SubmitOutcome outcome = create(tables, submission, now);
+  outcome.superseded = owner_id;
+  return outcome;
+}
+
+}  // namespace hapax::memory

@@ -1,0 +1,108 @@
+#include "store/memory/tables.h"
+
+namespace hapax::memory {
+
+const Execution* Tables::find(const ExecutionId& id) const {
+  const auto found = executions_.find(id);
+  return found == executions_.end() ? nullptr : &found->second;
+}
+
+const Execution* Tables::find(const std::string& name_space, const ExecutionId& id) const {
+  const Execution* execution = find(id);
+  return execution && execution->name_space == name_space ? execution : nullptr;
+}
+
+void Tables::insert(Execution execution) {
+  const ExecutionId id = execution.id;
+  index(executions_.emplace(id, std::move(execution)).first->second);
+}
+
+void Tables::index(const Execution& execution) {
+  if (const auto due = execution.due_at()) due_.emplace(*due, execution.id);
+  if (execution.status == Status::pending) {
+    open_[{execution.name_space, execution.queue}].pending[execution.priority].emplace(execution.run_at, execution.id);
+  } else if (execution.status == Status::running) {
+    OpenTasks& tasks = open_[{execution.name_space, execution.queue}];
+    ++tasks.running;
+    if (execution.concurrency_key) ++tasks.running_by_key[*execution.concurrency_key];
+  } else if (is_closed(execution.status)) {
+    closed_[{execution.name_space, execution.queue, execution.kind}].emplace(*execution.finished_at, execution.id);
+  }
+}
+
+void Tables::unindex(const Execution& execution) {
+  if (const auto due = execution.due_at()) due_.erase({*due, execution.id});
+  if (is_closed(execution.status)) {
+    const auto closed = closed_.find({execution.name_space, execution.queue, execution.kind});
+    closed->second.erase({*execution.finished_at, execution.id});
+    if (closed->second.empty()) closed_.erase(closed);
+    return;
+  }
+  const auto open = open_.find({execution.name_space, execution.queue});
+  if (open == open_.end()) return;
+  OpenTasks& tasks = open->second;
+  if (execution.status == Status::pending) {
+    const auto level = tasks.pending.find(execution.priority);
+    level->second.erase({execution.run_at, execution.id});
+    if (level->second.empty()) tasks.pending.erase(level);
+  } else if (execution.status == Status::running) {
+    --tasks.running;
+    if (execution.concurrency_key) {
+      const auto running = tasks.running_by_key.find(*execution.concurrency_key);
+      if (--running->second == 0) tasks.running_by_key.erase(running);
+    }
+  }
+  if (tasks.empty()) open_.erase(open);
+}
+
+LedgerEntry* Tables::entry_owned_by(const Execution& execution) {
+  if (!execution.identity) return nullptr;
+  const auto entry = ledger.find(execution.identity->hash);
+  return entry != ledger.end() && entry->second.owner == execution.id ? &entry->second : nullptr;
+}
+
+namespace {
+
+Duration retention_of_owner(const QueuePolicies& policies, const LedgerEntry& entry, const Execution* owner) {
+  if (owner) return policies.retention(*owner);
+  return policies.retention(entry.name_space, entry.tombstone->queue, entry.tombstone->kind);
+}
+
+}  // namespace
+
+bool Tables::is_live(const LedgerEntry& entry, Time now) const {
+  const Execution* owner = find(entry.owner);
+  return hapax::is_live(entry, owner, retention_of_owner(*policies, entry, owner), now);
+}
+
+std::optional<Time> Tables::dies_at(const LedgerEntry& entry) const {
+  const Execution* owner = find(entry.owner);
+  return hapax::dies_at(entry, owner, retention_of_owner(*policies, entry, owner));
+}
+
+bool Tables::may_be_purged(const Execution& execution) const {
+  return is_closed(execution.status) && !(execution.parent && find(*execution.parent));
+}
+
+Execution Tables::purge(const ExecutionId& id, Time now) {
+  unindex(executions_.at(id));
+  Execution execution = std::move(executions_.extract(id).mapped());
+  if (LedgerEntry* entry = entry_owned_by(execution)) {
+    if (entry->expires_at && *entry->expires_at > now) {
+      entry->tombstone =
+          Tombstone{execution.kind,   execution.type,       execution.queue,       execution.idempotency_key,
+                    execution.status, execution.created_at, *execution.finished_at};
+    } else {
+      ledger.erase(execution.identity->hash);
+    }
+  }
+  return execution;
+}
+
+std::optional<Execution> Tables::purge_if_unretained(const ExecutionId& id, Time now) {
+  const Execution& execution = executions_.at(id);
+  if (!may_be_purged(execution) || policies->retention(execution) != Duration::zero()) return std::nullopt;
+  return purge(id, now);
+}
+
+}  // namespace hapax::memory

@@ -1,0 +1,112 @@
+// What the memory store keeps, and the indexes that make claiming and sweeping independent of how much is closed.
+//
+// Always true: every execution is in exactly the indexes its status asks for; a ledger entry has either an owner among
+// the executions or a tombstone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "core/ledger.h"
+#include "core/policy.h"
+#include "core/rate.h"
+#include "store/store.h"
+
+namespace hapax::memory {
+
+using QueueName = std::pair<std::string, std::string>;  // namespace, queue
+using TimeOrder = std::set<std::pair<Time, ExecutionId>>;
+
+// What is open in one queue.
+struct OpenTasks {
+  std::map<std::int32_t, TimeOrder, std::greater<>> pending;  // by priority, highest first; each level by run_at
+  std::int64_t running = 0;
+  std::map<std::string, std::int64_t> running_by_key;  // by concurrency key
+
+  bool empty() const { return pending.empty() && running == 0; }
+};
+
+// What a control operation came to, kept under its request key.
+struct StoredRequest {
+  ControlRequest::Action action = ControlRequest::Action::cancel;
+  ExecutionId target;
+  ControlOutcome outcome;
+  Time expires_at;
+};
+
+class Tables {
+ public:
+  using Closed = std::map<std::tuple<std::string, std::string, Kind>, TimeOrder>;  // by namespace, queue, kind
+
+  const std::map<ExecutionId, Execution>& executions() const { return executions_; }
+  const std::map<QueueName, OpenTasks>& open() const { return open_; }
+  const Closed& closed() const { return closed_; }  // each by finished_at
+  const TimeOrder& due() const { return due_; }     // by due_at
+
+  const Execution* find(const ExecutionId& id) const;
+  const Execution* find(const std::string& name_space, const ExecutionId& id) const;
+
+  void insert(Execution execution);
+
+  // Applies a transition to a stored execution; gives back what the transition gives.
+  template <class Transition>
+  auto change(const ExecutionId& id, Transition transition) {
+    Execution& execution = executions_.at(id);
+    const Indexed indexed(*this, execution);
+    return transition(execution);
+  }
+
+  // The ledger entry of an execution while that owns it.
+  LedgerEntry* entry_owned_by(const Execution& execution);
+
+  bool is_live(const LedgerEntry& entry, Time now) const;
+  std::optional<Time> dies_at(const LedgerEntry& entry) const;
+
+  // Steps stay as long as their workflow does.
+  bool may_be_purged(const Execution& execution) const;
+
+  // Deletes a closed execution. Its ledger entry goes with it, or stays as a tombstone if it has time left.
+  Execution purge(const ExecutionId& id, Time now);
+
+  // Deletes the execution if it has just been closed and its retention is nothing; gives back what it was.
+  std::optional<Execution> purge_if_unretained(const ExecutionId& id, Time now);
+
+  std::map<IdentityHash, LedgerEntry> ledger;
+  std::map<QueueName, RateState> rates;
+  std::map<std::pair<std::string, std::string>, StoredRequest> requests;  // by namespace, request key
+  std::map<std::tuple<std::string, SettingDocument::Kind, std::string>, std::string> settings;
+  std::shared_ptr<const QueuePolicies> policies = std::make_shared<QueuePolicies>();
+
+ private:
+  // Takes an execution out of the indexes while it changes.
+  class Indexed {
+   public:
+    Indexed(Tables& tables, const Execution& execution) : tables_(tables), execution_(execution) {
+      tables_.unindex(execution_);
+    }
+    ~Indexed() { tables_.index(execution_); }
+    Indexed(const Indexed&) = delete;
+    Indexed& operator=(const Indexed&) = delete;
+
+   private:
+    Tables& tables_;
+    const Execution& execution_;
+  };
+
+  void index(const Execution& execution);
+  void unindex(const Execution& execution);
+
+  std::map<ExecutionId, Execution> executions_;
+  std::map<QueueName, OpenTasks> open_;
+  Closed closed_;
+  TimeOrder due_;
+};
+
+}  // namespace hapax::memory

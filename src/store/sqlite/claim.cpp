@@ -1,0 +1,210 @@
+// Claiming walks the ready index of each queue from its highest priority down, one seek per priority: a task that
+// waits for its time hides none of those behind it, and what is closed is never looked at.
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "core/rate.h"
+#include "core/transition.h"
+#include "store/sqlite/verbs.h"
+
+namespace hapax::sqlite {
+
+namespace {
+
+constexpr std::int64_t kChunk = 64;  // candidates read ahead, where there are several queues
+
+void keep_earliest(std::optional<Time>& earliest, Time time) {
+  if (!earliest || time < *earliest) earliest = time;
+}
+
+constexpr std::int64_t kAboveAllPriorities = std::int64_t{std::numeric_limits<std::int32_t>::max()} + 1;
+
+}  // namespace
+
+bool Candidate::goes_before(const Candidate& other) const {
+  return std::tie(other.priority, run_at, id) < std::tie(priority, other.run_at, other.id);
+}
+
+// One queue during a claim: its due tasks in order, and what its limits still let through.
+class QueueTurn {
+ public:
+  QueueTurn(Claim& claim, Batch& batch, std::int64_t queue_no, const QueuePolicy& policy, std::int64_t chunk)
+      : claim_(claim), batch_(batch), queue_no_(queue_no), policy_(policy), chunk_(chunk) {
+    if (policy.max_running) running_ = batch.tables.count_running(queue_no);
+    if (policy.rate_limit) {
+      Run run(claim.rate_);
+      if (run.bind(queue_no).next()) rate_.full_at_ns = run.int64(0);
+    }
+  }
+
+  // The first due task that the limits let through, or null.
+  const Candidate* next() {
+    while (!loaded_) {
+      const Candidate* candidate = head();
+      if (!candidate) return nullptr;
+      if (policy_.max_running && running_ >= *policy_.max_running) return end();
+      loaded_ = batch_.tables.load_all(candidate->seq);
+      if (is_saturated(loaded_->execution)) {
+        batch_.tables.park(loaded_->seq);
+        loaded_.reset();
+        ++position_;
+      } else if (is_out_of_rate()) {
+        return end();
+      }
+    }
+    return &candidates_[position_];
+  }
+
+  // The task that next() gave, which counts as handed out.
+  Row take_next() {
+    Row row = *std::exchange(loaded_, std::nullopt);
+    ++position_;
+    ++running_;
+    if (policy_.rate_limit) {
+      take(*policy_.rate_limit, rate_, batch_.now, 1);
+      rate_changed_ = true;
+    }
+    return row;
+  }
+
+  void save_rate() {
+    if (rate_changed_) Run(claim_.put_rate_).bind(queue_no_).bind(rate_.full_at_ns).done();
+  }
+
+  // When the clock alone may let another task through.
+  std::optional<Time> next_at() {
+    std::optional<Time> earliest;
+    std::optional<std::int64_t> priority = kAboveAllPriorities;
+    while ((priority = priority_below(*priority))) {
+      Run run(claim_.next_run_at_);
+      if (run.bind(queue_no_).bind(*priority).bind(batch_.now).next()) keep_earliest(earliest, run.time(0));
+    }
+    if (held_by_rate_) keep_earliest(earliest, next_permit(*policy_.rate_limit, rate_, batch_.now));
+    return earliest;
+  }
+
+ private:
+  const Candidate* end() {
+    ended_ = true;
+    loaded_.reset();
+    return nullptr;
+  }
+
+  std::optional<std::int64_t> priority_below(std::int64_t priority) {
+    Run run(claim_.next_priority_);
+    if (!run.bind(queue_no_).bind(priority).next()) return std::nullopt;
+    return run.int64(0);
+  }
+
+  const Candidate* head() {
+    while (!ended_ && position_ == candidates_.size()) read_on();
+    return ended_ ? nullptr : &candidates_[position_];
+  }
+
+  // The next chunk of this priority's due tasks, or those of the next priority.
+  void read_on() {
+    if (level_done_) {
+      const auto priority = priority_below(priority_);
+      if (!priority) {
+        end();
+        return;
+      }
+      priority_ = *priority;
+      after_ = {};
+      after_.run_at = from_ms(std::numeric_limits<std::int64_t>::min());
+    }
+    candidates_.clear();
+    position_ = 0;
+    Run run(claim_.due_);
+    run.bind(queue_no_).bind(priority_).bind(batch_.now).bind(after_.run_at).bind(after_.id).bind(chunk_);
+    while (run.next()) {
+      candidates_.push_back(
+          {static_cast<std::int32_t>(priority_), run.time(0), run.bytes<ExecutionId>(1), run.int64(2)});
+    }
+    level_done_ = std::ssize(candidates_) < chunk_;
+    if (!candidates_.empty()) after_ = candidates_.back();
+  }
+
+  bool is_saturated(const Execution& task) {
+    return task.concurrency_key &&
+           batch_.tables.count_running(queue_no_, *task.concurrency_key) >= policy_.concurrency_limit;
+  }
+
+  bool is_out_of_rate() {
+    if (!policy_.rate_limit) return false;
+    RateState trial = rate_;
+    held_by_rate_ = take(*policy_.rate_limit, trial, batch_.now, 1) == 0;
+    return held_by_rate_;
+  }
+
+  Claim& claim_;
+  Batch& batch_;
+  std::int64_t queue_no_;
+  const QueuePolicy& policy_;
+  std::int64_t chunk_;
+  std::int64_t running_ = 0;
+  RateState rate_;
+  bool rate_changed_ = false, held_by_rate_ = false;
+
+  std::int64_t priority_ = kAboveAllPriorities;
+  bool level_done_ = true, ended_ = false;
+  Candidate after_;
+  std::vector<Candidate> candidates_;
+  std::size_t position_ = 0;
+  std::optional<Row> loaded_;  // the candidate at position_, if next() found that it may go
+};
+
+Claim::Claim(Connection& db)
+    : next_priority_(db,
+                     "SELECT priority FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0"
+                     " AND queue_no = ? AND priority < ? ORDER BY priority DESC LIMIT 1"),
+      due_(db,
+           "SELECT run_at, id, seq FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0"
+           " AND queue_no = ? AND priority = ? AND run_at <= ? AND (run_at, id) > (?, ?)"
+           " ORDER BY run_at, id LIMIT ?"),
+      next_run_at_(db,
+                   "SELECT run_at FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0"
+                   " AND queue_no = ? AND priority = ? AND run_at > ? ORDER BY run_at LIMIT 1"),
+      rate_(db, "SELECT full_at_ns FROM rates WHERE queue_no = ?"),
+      put_rate_(db,
+                "INSERT INTO rates (queue_no, full_at_ns) VALUES (?, ?) ON CONFLICT (queue_no)"
+                " DO UPDATE SET full_at_ns = excluded.full_at_ns") {}
+
+ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
+  const std::int64_t limit = std::max(request.limit, 0);
+  const std::int64_t chunk =
+      request.queues.size() == 1 ? std::max<std::int64_t>(limit, 1) : std::min(kChunk, limit + 1);
+  std::vector<QueueTurn> turns;
+  turns.reserve(request.queues.size());
+  for (const std::string& queue : request.queues) {
+    const QueuePolicy& policy = batch.policies.of(request.name_space, queue);
+    const auto queue_no = policy.paused ? std::nullopt : batch.tables.find_queue(request.name_space, queue);
+    if (queue_no) turns.emplace_back(*this, batch, *queue_no, policy, chunk);
+  }
+
+  ClaimOutcome outcome;
+  while (std::ssize(outcome.executions) < limit) {
+    QueueTurn* first = nullptr;
+    for (QueueTurn& turn : turns) {
+      const Candidate* candidate = turn.next();
+      if (candidate && (!first || candidate->goes_before(*first->next()))) first = &turn;
+    }
+    if (!first) break;
+    Row row = first->take_next();
+    start_attempt(row.execution, request.worker, request.secret, request.lease, batch.now);
+    batch.tables.save(row, row.execution.failed_attempts.size());
+    outcome.executions.push_back(std::move(row.execution));
+  }
+
+  const bool fewer = std::ssize(outcome.executions) < limit;
+  for (QueueTurn& turn : turns) {
+    turn.save_rate();
+    const auto next_at = fewer ? turn.next_at() : std::nullopt;
+    if (next_at) keep_earliest(outcome.next_at, *next_at);
+  }
+  return outcome;
+}
+
+}  // namespace hapax::sqlite

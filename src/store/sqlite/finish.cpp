@@ -1,0 +1,67 @@
+#include "core/transition.h"
+#include "store/sqlite/verbs.h"
+
+namespace hapax::sqlite {
+
+namespace {
+
+// The execution that the token is of, and how they stand to each other. The token of one that is not there is stale.
+TokenCheck check(Batch& batch, const LeaseToken& token, std::optional<Row>& row) {
+  row = batch.tables.load_state(token.execution);
+  if (!row) return TokenCheck::stale;
+  const TokenCheck answer = check_token(row->execution, token);
+  // Only reports on earlier attempts are looked up among those; most reports are on the running one.
+  if (answer != TokenCheck::stale || row->failures == 0) return answer;
+  batch.tables.load_attempts(*row);
+  return check_token(row->execution, token);
+}
+
+void apply(Execution& execution, const Report& report, Time now) {
+  if (const auto* completed = std::get_if<Report::Completed>(&report.outcome)) {
+    complete(execution, completed->result, now);
+  } else {
+    const auto& failed = std::get<Report::Failed>(report.outcome);
+    fail_attempt(execution, failed.error, failed.retryable, now);
+  }
+}
+
+}  // namespace
+
+ExtendOutcome extend(Batch& batch, const Extension& extension) {
+  ExtendOutcome outcome;
+  std::optional<Row> row;
+  if (check(batch, extension.token, row) != TokenCheck::current) return outcome;
+  Execution& execution = row->execution;
+  extend_lease(execution, extension.lease, batch.now);
+  batch.tables.save(*row, execution.failed_attempts.size());
+  outcome.ok = true;
+  outcome.cancel_requested = execution.cancel_requested_at.has_value();
+  outcome.lease_expires_at = execution.lease_expires_at;
+  return outcome;
+}
+
+FinishOutcome finish(Batch& batch, const Report& report) {
+  FinishOutcome outcome;
+  std::optional<Row> row;
+  const TokenCheck token = check(batch, report.token, row);
+  if (token == TokenCheck::stale) return outcome;
+
+  bool purged = false;
+  if (token == TokenCheck::current) {
+    if (is_unretained(batch, *row)) row = batch.tables.load_all(row->seq);
+    const std::size_t known = row->execution.failed_attempts.size();
+    apply(row->execution, report, batch.now);
+    purged = settle(batch, *row, known);
+  }
+
+  Execution& execution = row->execution;
+  outcome.accepted = true;
+  outcome.status = execution.status;
+  outcome.name_space = execution.name_space;
+  outcome.queue = execution.queue;
+  if (execution.status == Status::pending) outcome.run_at = execution.run_at;
+  if (purged) outcome.purged = std::move(execution);
+  return outcome;
+}
+
+}  // namespace hapax::sqlite

@@ -1,0 +1,55 @@
+// Executions and ledger entries as rows.
+#pragma once
+
+#include <string>
+
+#include "core/execution.h"
+#include "core/ledger.h"
+#include "store/sqlite/connection.h"
+
+namespace hapax::sqlite {
+
+// An execution and what the table knows beside it.
+struct Row {
+  std::int64_t seq = 0;
+  std::int64_t queue_no = 0;
+  std::int32_t failures = 0;  // rows in failed_attempts
+  Execution execution;
+};
+
+// What transitions read and change: cheap to load, and all that save() needs. Leaves out type, input, input_hash, the
+// key, and all of the identity but its hash. The table is called `e`.
+extern const char* const kStateColumns;
+// Those, and the rest but for the names of the queue.
+extern const char* const kAllColumns;
+
+// Read what was selected with the columns above. The names of namespace and queue are the caller's to fill in, and so
+// are the failed attempts.
+void read_state(const Run& run, Row& row);
+void read_all(const Run& run, Row& row);
+constexpr int kAllColumnCount = 38;
+
+// Inputs longer than this are kept in large_inputs.
+constexpr std::size_t kLargeInput = 2000;
+
+// The columns and parameters of a new execution, in the order in which bind_new binds them: seq, queue_no, the rest.
+extern const char* const kInsertExecution;
+void bind_new(Run& run, const Row& row);
+
+// The changing columns, in the order in which bind_state binds them; the seq comes last.
+extern const char* const kUpdateExecution;
+void bind_state(Run& run, const Row& row);
+
+extern const char* const kSelectAttempts;  // of one seq, in order
+AttemptRecord read_attempt(const Run& run);
+
+// The small number that stands for an idempotency key in its index. Equal keys have equal numbers; not the reverse.
+std::int64_t key_hash(std::string_view key);
+
+extern const char* const kTombstoneColumns;  // the tables are called `t` and `q`
+void read_tombstone(const Run& run, int first_column, LedgerEntry& entry);
+
+// The owner, as far as its tombstone tells.
+Execution from_tombstone(const LedgerEntry& entry);
+
+}  // namespace hapax::sqlite

@@ -1,0 +1,21 @@
+// The tables, as numbered migrations.
+#pragma once
+
+#include "store/sqlite/connection.h"
+
+namespace hapax::sqlite {
+
+// What PRAGMA application_id says of a Hapax database: "Hapx".
+constexpr std::int64_t kApplicationId = 0x48617078;
+
+std::int64_t newest_schema_version();
+
+// Makes sure the file is Hapax's and of this program's schema; an empty one is migrated. Throws as open_sqlite_store
+// says.
+void prepare_schema(Connection& connection);
+
+// Runs the migrations that are missing, in one transaction. Throws Failure::misuse if the schema is newer than this
+// program.
+void migrate(Connection& connection);
+
+}  // namespace hapax::sqlite

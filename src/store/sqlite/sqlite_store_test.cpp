@@ -1,0 +1,236 @@
+#include "store/sqlite/sqlite_store.h"
+
+#include <gmock/gmock.h>
+
+#include <future>
+#include <set>
+#include <thread>
+
+#include "store/sqlite/connection.h"
+#include "support/describe.h"
+#include "support/manual_clock.h"
+#include "support/task.h"
+#include "support/temp_dir.h"
+
+namespace hapax {
+namespace {
+
+class SqliteStore : public testing::Test {
+ protected:
+  std::unique_ptr<Store> open(Duration busy_timeout = Duration(20'000)) {
+    return open_sqlite_store({.path = path, .busy_timeout = busy_timeout}, clock);
+  }
+
+  static SubmitOutcome submit(Store& store, const Submission& submission) {
+    return store.submit(std::span(&submission, 1)).at(0);
+  }
+
+  ClaimOutcome claim(Store& store, std::int32_t limit, std::vector<std::string> queues = {"work"}) {
+    const ClaimRequest request{.name_space = "default",
+                               .queues = std::move(queues),
+                               .limit = limit,
+                               .worker = "w",
+                               .secret = test_secret(++secrets)};
+    return store.claim(std::span(&request, 1)).at(0);
+  }
+
+  static FinishOutcome finish(Store& store, const Execution& claimed) {
+    const Report report{token_of(claimed), Report::Completed{"1"}};
+    return store.finish(std::span(&report, 1)).at(0);
+  }
+
+  static void set_policy(Store& store, const QueuePolicy& policy) {
+    auto policies = std::make_shared<QueuePolicies>();
+    policies->set("default", "work", policy);
+    store.set_policies(policies);
+  }
+
+  std::int64_t count(const std::string& what) {
+    sqlite::Connection connection({.path = path});
+    return connection.read_integer(("SELECT count(*) FROM " + what).c_str());
+  }
+
+  TempDir directory = TempDir::in_memory_if_possible();
+  std::string path = directory.file("hapax.db");
+  ManualClock clock;
+  std::uint64_t secrets = 0;
+};
+
+TEST_F(SqliteStore, TwoOnOneFileCreateEachKeyOnceAndClaimEachTaskOnce) {
+  constexpr int kKeys = 100;
+  const std::unique_ptr<Store> stores[] = {open(), open()};
+  std::atomic<int> created = 0, claimed = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      Store& store = *stores[t % 2];
+      for (int i = 0; i < kKeys; i += 10) {
+        std::vector<Submission> batch;
+        for (int k = i; k < i + 10; ++k) batch.push_back(Task().key("key-" + std::to_string(k)));
+        for (const SubmitOutcome& outcome : store.submit(batch))
+          created += outcome.kind == SubmitOutcome::Kind::created;
+        const ClaimRequest request{.name_space = "default",
+                                   .queues = {"work"},
+                                   .limit = 7,
+                                   .worker = "w",
+                                   .secret = test_secret(static_cast<std::uint64_t>(t * kKeys + i))};
+        const ClaimOutcome mine = store.claim(std::span(&request, 1)).at(0);
+        for (const Execution& execution : mine.executions) claimed += finish(store, execution).accepted;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  claimed += static_cast<int>(claim(*stores[0], kKeys).executions.size());
+  EXPECT_EQ(created, kKeys);
+  EXPECT_EQ(claimed, kKeys);
+}
+
+TEST_F(SqliteStore, WatchHearsOfTheOthersCommit) {
+  auto mine = open(), other = open();
+  std::promise<void> heard;
+  std::atomic<bool> once = false;
+  mine->watch([&] {
+    if (!once.exchange(true)) heard.set_value();
+  });
+  submit(*other, Task());
+  EXPECT_EQ(heard.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  mine->watch({});
+}
+
+TEST_F(SqliteStore, WatchDoesNotHearOfItsOwnCommits) {
+  auto mine = open(), other = open();
+  std::atomic<int> calls = 0;
+  std::promise<void> heard;
+  mine->watch([&] {
+    if (++calls == 1) heard.set_value();
+  });
+  for (int i = 0; i < 50; ++i) submit(*mine, Task());
+  EXPECT_EQ(calls, 0);
+  submit(*other, Task());
+  EXPECT_EQ(heard.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  mine->watch({});
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(SqliteStore, WaitsForAnothersTransactionAndThenSaysWhoIsInTheWay) {
+  auto store = open(Duration(30));
+  sqlite::Connection other({.path = path});
+  other.exec("BEGIN IMMEDIATE");
+  try {
+    submit(*store, Task());
+    ADD_FAILURE() << "it was submitted";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Failure::Code::unavailable);
+    EXPECT_THAT(failure.what(), testing::HasSubstr("another process"));
+  }
+  other.exec("COMMIT");
+  EXPECT_EQ(submit(*store, Task()).kind, SubmitOutcome::Kind::created);
+}
+
+TEST_F(SqliteStore, LargeInputsAreKeptApartAndGoWithTheirExecution) {
+  auto store = open();
+  QueuePolicy policy;
+  policy.retention = Duration::zero();
+  set_policy(*store, policy);
+  const std::string input = '"' + std::string(100'000, 'x') + '"';
+  submit(*store, Task().id(test_id(1)).input(input));
+  EXPECT_EQ(store->find("default", test_id(1))->input, input);
+  const ClaimOutcome outcome = claim(*store, 1);
+  const Execution& claimed = outcome.executions.at(0);
+  EXPECT_EQ(claimed.input, input);
+  EXPECT_EQ(count("large_inputs"), 1);
+  EXPECT_EQ(finish(*store, claimed).purged->input, input);
+  EXPECT_EQ(count("large_inputs"), 0);
+}
+
+TEST_F(SqliteStore, RetentionOfNothingLeavesNoRow) {
+  auto store = open();
+  QueuePolicy policy;
+  policy.retention = Duration::zero();
+  set_policy(*store, policy);
+  for (int i = 0; i < 3; ++i) submit(*store, Task().key("k" + std::to_string(i)));
+  for (const Execution& execution : claim(*store, 3).executions) EXPECT_TRUE(finish(*store, execution).purged);
+  EXPECT_EQ(count("executions"), 0);
+  EXPECT_EQ(count("identities"), 0);
+}
+
+TEST_F(SqliteStore, TasksOfASaturatedKeyAreParkedAndFreedOneByOne) {
+  auto store = open();
+  for (int i = 0; i < 5; ++i) submit(*store, Task().concurrency_key("k"));
+  const ClaimOutcome first = claim(*store, 10);
+  ASSERT_EQ(first.executions.size(), 1U);
+  EXPECT_FALSE(first.next_at);
+  EXPECT_EQ(count("executions WHERE parked = 1"), 4);
+  EXPECT_EQ(store->count().at(0).pending, 4);
+
+  finish(*store, first.executions[0]);
+  EXPECT_EQ(count("executions WHERE parked = 1"), 3);
+  EXPECT_EQ(claim(*store, 10).executions.size(), 1U);
+}
+
+TEST_F(SqliteStore, CancellingTheFreedTaskFreesTheNext) {
+  auto store = open();
+  for (std::uint64_t i = 1; i <= 3; ++i) submit(*store, Task().id(test_id(i)).concurrency_key("k"));
+  const auto running = claim(*store, 10).executions;
+  finish(*store, running.at(0));
+  const ControlRequest cancel{.name_space = "default", .request_key = "r", .target = test_id(2)};
+  store->control(std::span(&cancel, 1));
+  const auto next = claim(*store, 10).executions;
+  ASSERT_EQ(next.size(), 1U);
+  EXPECT_EQ(next[0].id, test_id(3));
+}
+
+TEST_F(SqliteStore, RaisedConcurrencyLimitFreesWhatIsParked) {
+  auto store = open();
+  for (int i = 0; i < 5; ++i) submit(*store, Task().concurrency_key("k"));
+  EXPECT_EQ(claim(*store, 10).executions.size(), 1U);
+  QueuePolicy policy;
+  policy.concurrency_limit = 3;
+  set_policy(*store, policy);
+  EXPECT_EQ(claim(*store, 10).executions.size(), 2U);
+}
+
+TEST_F(SqliteStore, SweepFreesParkedTasksThatWereForgotten) {
+  auto store = open();
+  for (int i = 0; i < 3; ++i) submit(*store, Task().concurrency_key("k"));
+  const auto running = claim(*store, 10).executions;
+  finish(*store, running.at(0));
+  sqlite::Connection({.path = path}).exec("UPDATE executions SET parked = 1 WHERE status = 0");
+  EXPECT_TRUE(claim(*store, 10).executions.empty());
+  store->sweep(100);
+  EXPECT_EQ(claim(*store, 10).executions.size(), 1U);
+}
+
+TEST_F(SqliteStore, DelayedTasksOfHighPriorityDoNotHideTheOthers) {
+  auto store = open();
+  for (int i = 0; i < 200; ++i) submit(*store, Task().priority(5).delay(Duration(60'000 + i)));
+  submit(*store, Task().id(test_id(1)).priority(1));
+  submit(*store, Task().id(test_id(2)).priority(3));
+  const ClaimOutcome outcome = claim(*store, 10);
+  ASSERT_EQ(outcome.executions.size(), 2U);
+  EXPECT_EQ(outcome.executions[0].id, test_id(2));
+  EXPECT_EQ(outcome.executions[1].id, test_id(1));
+  EXPECT_EQ(outcome.next_at, clock.now() + Duration(60'000));
+}
+
+TEST_F(SqliteStore, ListsByKeyEvenWhereTwoKeysShareTheirHash) {
+  auto store = open();
+  submit(*store, Task().id(test_id(1)).key("costarring"));  // FNV-1a gives both the same 32 bits
+  submit(*store, Task().id(test_id(2)).key("liquid"));
+  ListFilter filter;
+  filter.name_space = "default";
+  filter.idempotency_key = "liquid";
+  const auto found = store->list(filter);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].id, test_id(2));
+}
+
+TEST_F(SqliteStore, DryRunLeavesNothingBehind) {
+  auto store = open();
+  EXPECT_EQ(submit(*store, Task().key("a").dry_run()).kind, SubmitOutcome::Kind::created);
+  EXPECT_EQ(count("executions") + count("identities") + count("queues"), 0);
+  EXPECT_EQ(submit(*store, Task().key("a")).kind, SubmitOutcome::Kind::created);
+}
+
+}  // namespace
+}  // namespace hapax

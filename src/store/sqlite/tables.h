@@ -1,0 +1,124 @@
+// What the verbs do with rows, over one connection, within a transaction that the caller began. The store has one for
+// its writer, and some for its readers, which call only what begins with load, find, count or queue_name.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/ledger.h"
+#include "core/policy.h"
+#include "store/sqlite/rows.h"
+#include "store/store.h"
+
+namespace hapax::sqlite {
+
+struct QueueName {
+  std::string name_space, queue;
+};
+
+// A ledger entry together with its owner.
+struct Held {
+  LedgerEntry entry;
+  std::optional<Row> owner;  // absent: the entry has its tombstone
+};
+
+class Tables {
+ public:
+  // The file must have this program's schema.
+  explicit Tables(std::unique_ptr<Connection> connection);
+
+  Connection& connection() { return *connection_; }
+
+  // Call at the start of each transaction: others may have written since the last one.
+  void begin() { last_seq_ = 0; }
+  // Forgets what a transaction that was rolled back had taught it.
+  void forget();
+
+  // ---- queues
+
+  std::optional<std::int64_t> find_queue(std::string_view name_space, std::string_view queue);
+  std::int64_t queue_no(std::string_view name_space, std::string_view queue);  // created if new
+  const QueueName& queue_name(std::int64_t queue_no);
+
+  // ---- executions
+
+  std::optional<Row> load_state(const ExecutionId& id);
+  std::optional<Row> load_all(const ExecutionId& id);
+  std::optional<Row> load_all(std::int64_t seq);
+  void load_attempts(Row& row);  // of a row that was loaded without
+  void complete(Row& row);       // with names and attempts, after read_all()
+  bool exists(const ExecutionId& id);
+
+  // False, and nothing is written, if there is an execution of that id.
+  bool insert(const Row& row);
+  std::int64_t next_seq();
+
+  // Writes what a transition changed. `known` failed attempts were in the row before it.
+  void save(Row& row, std::size_t known);
+
+  // Deletes a closed execution; its ledger entry goes with it, or stays as a tombstone if it has time left.
+  void erase(const Row& row, Time now);
+
+  // ---- concurrency keys
+
+  std::int64_t count_running(std::int64_t queue_no);
+  std::int64_t count_running(std::int64_t queue_no, const std::string& concurrency_key);
+  void park(std::int64_t seq);
+  // Makes as many parked executions of that key claimable as it has free slots, the first in order first.
+  void unpark(std::int64_t queue_no, const std::string& concurrency_key, std::int64_t limit);
+  void unpark_all();
+  void unpark_where_free(const QueuePolicies& policies);
+
+  // ---- the ledger
+
+  // False if the identity has an entry.
+  bool insert_identity(const IdentityHash& hash, std::int64_t owner, std::optional<Time> expires_at);
+  void put_identity(const IdentityHash& hash, std::int64_t owner, std::optional<Time> expires_at);
+  void take_identity(const IdentityHash& hash, std::int64_t owner);  // keeps the expiry that the entry has
+  bool erase_identity(const IdentityHash& hash);
+  std::optional<Held> find_identity(const IdentityHash& hash);
+
+ private:
+  struct Statements;
+  struct Less {
+    using is_transparent = void;
+    using View = std::pair<std::string_view, std::string_view>;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return View(a.first, a.second) < View(b.first, b.second);
+    }
+  };
+
+  std::optional<Row> load(Statement& statement, const ExecutionId& id, void (*read)(const Run&, Row&));
+  void name(Row& row);
+  void insert_attempts(const Row& row, std::size_t known);
+
+  std::unique_ptr<Connection> connection_;
+  std::shared_ptr<Statements> statements_;  // gone before the connection is
+  std::map<std::pair<std::string, std::string>, std::int64_t, Less> queue_numbers_;
+  std::map<std::int64_t, QueueName> queue_names_;
+  std::int64_t last_seq_ = 0;  // within this transaction; 0: to be asked for
+};
+
+// One verb's transaction: on what, by which rules, at what time.
+struct Batch {
+  Tables& tables;
+  const QueuePolicies& policies;
+  Time now;
+};
+
+// Writes what a transition made of an execution that was pending or running before: the row, or its deletion if it is
+// closed and its retention is nothing; and a freed slot goes to the next of its concurrency key. True if it was
+// deleted.
+bool settle(Batch& batch, Row& row, std::size_t known_attempts);
+
+// Whether closing it would delete it: then the caller may want all of it first.
+bool is_unretained(Batch& batch, const Row& row);
+
+Duration retention_of_owner(const QueuePolicies& policies, const Held& held);
+
+}  // namespace hapax::sqlite

@@ -1,0 +1,77 @@
+// The verbs of the SQLite store, within the transaction of a batch. Those with statements of their own are objects
+// that live as long as the connection.
+#pragma once
+
+#include <vector>
+
+#include "store/sqlite/tables.h"
+
+namespace hapax::sqlite {
+
+SubmitOutcome submit(Batch& batch, const Submission& submission);
+ExtendOutcome extend(Batch& batch, const Extension& extension);
+FinishOutcome finish(Batch& batch, const Report& report);
+bool release_identity(Batch& batch, const std::string& name_space, const IdentityHash& hash);
+// Writes something without meaning.
+void write_check(Batch& batch);
+
+// An execution's place in the order of claiming.
+struct Candidate {
+  std::int32_t priority = 0;
+  Time run_at;
+  ExecutionId id;
+  std::int64_t seq = 0;
+
+  bool goes_before(const Candidate& other) const;
+};
+
+class Claim {
+ public:
+  explicit Claim(Connection& connection);
+  ClaimOutcome operator()(Batch& batch, const ClaimRequest& request);
+
+ private:
+  friend class QueueTurn;
+
+  Statement next_priority_, due_, next_run_at_, rate_, put_rate_;
+};
+
+class Control {
+ public:
+  explicit Control(Connection& connection);
+  ControlOutcome operator()(Batch& batch, const ControlRequest& request);
+
+ private:
+  Statement find_, put_;
+};
+
+class Sweep {
+ public:
+  explicit Sweep(Connection& connection);
+  SweepOutcome operator()(Batch& batch, std::int32_t limit);
+
+ private:
+  Statement due_, next_due_;
+  std::optional<Time> repaired_at_;  // when parked executions were last looked over
+};
+
+class Purge {
+ public:
+  explicit Purge(Connection& connection);
+  PurgeOutcome operator()(Batch& batch, std::int32_t limit);
+
+ private:
+  std::vector<std::int64_t> over_retention(Batch& batch, std::int32_t limit);
+
+  Statement queues_, closed_, tombstones_, requests_;
+};
+
+// Reading. Each is called within one transaction, so that it sees one state of the data.
+std::vector<Execution> list(Tables& tables, const ListFilter& filter);
+std::vector<QueueCount> count(Tables& tables);
+std::optional<FoundIdentity> find_identity(Tables& tables, const QueuePolicies& policies, const IdentityHash& hash,
+                                           Time now);
+std::vector<SettingDocument> settings(Tables& tables);
+void put_setting(Tables& tables, const SettingDocument& setting);
+
+}  // namespace hapax::sqlite

@@ -1,0 +1,43 @@
+#include "conformance/stores.h"
+
+#include "store/memory/memory_store.h"
+#include "store/sqlite/sqlite_store.h"
+#include "support/temp_dir.h"
+
+namespace hapax {
+
+namespace {
+
+class MemoryHome final : public StoreHome {
+ public:
+  std::unique_ptr<Store> open(const Clock& clock) override { return open_memory_store(clock); }
+};
+
+class SqliteHome final : public StoreHome {
+ public:
+  std::unique_ptr<Store> open(const Clock& clock) override {
+    SqliteOptions options;
+    options.path = dir_.file("hapax.db");
+    return open_sqlite_store(options, clock);
+  }
+
+ private:
+  TempDir dir_ = TempDir::in_memory_if_possible();
+};
+
+}  // namespace
+
+std::vector<StoreKind> all_stores() {
+  return {
+      {"Memory", false, [] { return std::make_unique<MemoryHome>(); }},
+      {"Sqlite", true, [] { return std::make_unique<SqliteHome>(); }},
+  };
+}
+
+std::vector<StoreKind> shared_stores() {
+  std::vector<StoreKind> stores = all_stores();
+  std::erase_if(stores, [](const StoreKind& store) { return !store.shared; });
+  return stores;
+}
+
+}  // namespace hapax

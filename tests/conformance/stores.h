@@ -1,0 +1,33 @@
+// The stores that must pass the suite.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "store/store.h"
+
+namespace hapax {
+
+// One set of data, fresh when made, gone when dropped.
+class StoreHome {
+ public:
+  virtual ~StoreHome() = default;
+  // A handle on the data; where the store is shared, every call gives another handle on the same.
+  virtual std::unique_ptr<Store> open(const Clock& clock) = 0;
+};
+
+struct StoreKind {
+  std::string name;
+  bool shared = false;  // several handles, in any number of processes, may be open on the same data
+  std::function<std::unique_ptr<StoreHome>()> make;
+};
+
+std::vector<StoreKind> all_stores();
+std::vector<StoreKind> shared_stores();
+
+inline std::ostream& operator<<(std::ostream& out, const StoreKind& kind) { return out << kind.name; }
+
+}  // namespace hapax

@@ -1,0 +1,246 @@
+#include "conformance/store_test.h"
+
+namespace hapax {
+namespace {
+
+using Kind = SubmitOutcome::Kind;
+
+class Submit : public StoreTest {};
+HAPAX_FOR_ALL_STORES(Submit);
+
+TEST_P(Submit, KeepsEverythingTheSubmissionSays) {
+  const RetryPolicy retry{500ms, 1.5, 9s};
+  const Submission submission = Task("charge")
+                                    .queue("payments")
+                                    .input(R"({"order":1})")
+                                    .key("order-1")
+                                    .priority(7)
+                                    .concurrency_key("customer-1")
+                                    .max_attempts(5)
+                                    .retry(retry)
+                                    .timeout(3s)
+                                    .parent(test_id(1'000'000));
+  Execution expected = submission.execution;
+  expected.created_at = expected.run_at = now();
+  expected.attempt_limit = 5;
+
+  const SubmitOutcome outcome = submit(submission);
+
+  EXPECT_EQ(outcome.kind, Kind::created);
+  EXPECT_EQ(outcome.execution, expected);
+  EXPECT_EQ(find(expected.id), expected);
+}
+
+TEST_P(Submit, RunAtIsNowUnlessGiven) { EXPECT_EQ(submitted(Task()).run_at, now()); }
+
+TEST_P(Submit, DelayCountsFromNow) { EXPECT_EQ(submitted(Task().delay(90s)).run_at, now() + 90s); }
+
+TEST_P(Submit, GivenRunAtIsKeptEvenInThePast) {
+  EXPECT_EQ(submitted(Task().run_at(now() - 1h).delay(90s)).run_at, now() - 1h);
+}
+
+TEST_P(Submit, DeadlineCountsFromCreation) { EXPECT_EQ(submitted(Task().deadline(1h)).deadline_at, now() + 1h); }
+
+TEST_P(Submit, GivenDeadlineInstantWinsOverItsDuration) {
+  EXPECT_EQ(submitted(Task().deadline(1h).deadline_at(now() + 2h)).deadline_at, now() + 2h);
+}
+
+TEST_P(Submit, WithoutIdentityEveryOneIsNew) {
+  submitted(Task());
+  submitted(Task());
+  EXPECT_EQ(store().list({.name_space = "default"}).size(), 2u);
+}
+
+TEST_P(Submit, WithoutIdentityNothingExpires) { EXPECT_EQ(submit(Task()).expires_at, std::nullopt); }
+
+TEST_P(Submit, SameKeyTwiceGivesTheFirstExecution) {
+  const Execution first = submitted(Task().key("k"));
+  clock_.advance(1s);
+  const SubmitOutcome second = submit(Task().key("k"));
+  EXPECT_EQ(second.kind, Kind::duplicate);
+  EXPECT_EQ(second.execution, first);
+  EXPECT_FALSE(second.purged);
+  EXPECT_EQ(second.superseded, std::nullopt);
+}
+
+TEST_P(Submit, DuplicateOfACompletedOneCarriesItsResult) {
+  owner_in(Status::completed, Task().key("k"));
+  EXPECT_EQ(submit(Task().key("k")).execution.result, "1");
+}
+
+TEST_P(Submit, SameKeyInAnotherNamespaceIsAnother) {
+  submitted(Task().key("k"));
+  submitted(Task().key("k").name_space("tenant"));
+}
+
+TEST_P(Submit, SameKeyWithOtherInputIsAConflictThatChangesNothing) {
+  const Execution owner = submitted(Task().key("k").input("1"));
+  const auto before = store().find_identity(owner.identity->hash);
+  const Submission other = Task().key("k").input("2");
+  const SubmitOutcome outcome = submit(other);
+  EXPECT_EQ(outcome.kind, Kind::conflict);
+  EXPECT_EQ(outcome.execution, owner);
+  EXPECT_EQ(find(other.execution.id), std::nullopt);
+  EXPECT_EQ(store().find_identity(owner.identity->hash), before);
+}
+
+TEST_P(Submit, OtherInputIsNoConflictWhereTheOwnerMakesWay) {
+  const Execution owner = owner_in(Status::failed, Task().key("k").input("1"));
+  const SubmitOutcome outcome = submit(Task().key("k").input("2"));
+  EXPECT_EQ(outcome.kind, Kind::created);
+  EXPECT_EQ(outcome.superseded, owner.id);
+}
+
+TEST_P(Submit, OtherInputIsNoConflictUnderReplace) {
+  submitted(Task().key("k").input("1"));
+  EXPECT_EQ(submit(Task().key("k").input("2").reuse(Reuse::replace)).kind, Kind::created);
+}
+
+TEST_P(Submit, OtherInputConflictsUnderRejectEvenWithAFailedOwner) {
+  owner_in(Status::failed, Task().key("k").input("1"));
+  EXPECT_EQ(submit(Task().key("k").input("2").reuse(Reuse::reject)).kind, Kind::conflict);
+}
+
+TEST_P(Submit, ContextualIdentityNeverConflicts) {
+  submitted(Task().identity(Strategy::contextual, "order-1").input("1"));
+  EXPECT_EQ(submit(Task().identity(Strategy::contextual, "order-1").input("2")).kind, Kind::duplicate);
+}
+
+TEST_P(Submit, StrictIdentityIsADuplicate) {
+  submitted(Task().identity(Strategy::strict, "1").input("1"));
+  EXPECT_EQ(submit(Task().identity(Strategy::strict, "1").input("1")).kind, Kind::duplicate);
+}
+
+TEST_P(Submit, SameSubmissionAgainIsCreatedAgainWithTheStoredExecution) {
+  const Submission submission = Task().key("k");
+  const Execution first = submitted(submission);
+  clock_.advance(1h);
+  const SubmitOutcome again = submit(submission);
+  EXPECT_EQ(again.kind, Kind::created);
+  EXPECT_EQ(again.execution, first);
+}
+
+TEST_P(Submit, SameSubmissionAgainAfterItRanShowsHowItWent) {
+  const Submission submission = Task();
+  submit(submission);
+  complete(token_of(claim_one()), "42");
+  const SubmitOutcome again = submit(submission);
+  EXPECT_EQ(again.kind, Kind::created);
+  EXPECT_EQ(again.execution.result, "42");
+}
+
+TEST_P(Submit, SameSubmissionAgainUnderReplaceDoesNotReplaceItself) {
+  const Submission submission = Task().key("k").reuse(Reuse::replace);
+  submit(submission);
+  EXPECT_EQ(submit(submission).execution.status, Status::pending);
+}
+
+TEST_P(Submit, SameSubmissionAgainAfterItWasPurgedIsStillCreated) {
+  set_retention("work", 0ms);
+  const Submission submission = Task().key("k").ttl(1h);
+  submit(submission);
+  complete(token_of(claim_one()));
+  const SubmitOutcome again = submit(submission);
+  EXPECT_EQ(again.kind, Kind::created);
+  EXPECT_TRUE(again.purged);
+  EXPECT_EQ(again.execution.id, submission.execution.id);
+}
+
+TEST_P(Submit, ReplaceCancelsAPendingOwnerAtOnce) {
+  const Execution owner = submitted(Task().key("k"));
+  const SubmitOutcome outcome = submit(Task().key("k").reuse(Reuse::replace));
+  EXPECT_EQ(outcome.kind, Kind::created);
+  EXPECT_EQ(outcome.superseded, owner.id);
+  EXPECT_EQ(status_of(owner.id), Status::cancelled);
+}
+
+TEST_P(Submit, ReplaceGivesARunningOwnerTheGraceOfItsQueue) {
+  set_policy("work", {.cancel_grace = 5s});
+  const Execution owner = owner_in(Status::running, Task().key("k"));
+  submitted(Task().key("k").reuse(Reuse::replace));
+  EXPECT_EQ(status_of(owner.id), Status::running);
+  EXPECT_EQ(find(owner.id)->cancel_by, now() + 5s);
+}
+
+TEST_P(Submit, ReplacedOwnerThatStillFinishesDoesNotTakeTheIdentityBack) {
+  submitted(Task().key("k"));
+  const Execution owner = claim_one();
+  const Execution successor = submitted(Task().key("k").reuse(Reuse::replace));
+  complete(token_of(owner));
+  EXPECT_EQ(submit(Task().key("k")).execution.id, successor.id);
+}
+
+TEST_P(Submit, BatchAnswersInOrder) {
+  const std::vector<Submission> batch{Task(), Task().key("k"), Task()};
+  const auto outcomes = store().submit(batch);
+  ASSERT_EQ(outcomes.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(outcomes[i].execution.id, batch[i].execution.id);
+}
+
+TEST_P(Submit, EmptyBatchHasNoOutcomes) { EXPECT_TRUE(store().submit({}).empty()); }
+
+TEST_P(Submit, SecondOfTwoEqualIdentitiesInABatchMeetsTheFirst) {
+  const std::vector<Submission> batch{Task().key("k"), Task().key("k"), Task().key("k").input("2")};
+  const auto outcomes = store().submit(batch);
+  EXPECT_EQ(outcomes.at(0).kind, Kind::created);
+  EXPECT_EQ(outcomes.at(1).kind, Kind::duplicate);
+  EXPECT_EQ(outcomes.at(1).execution.id, batch[0].execution.id);
+  EXPECT_EQ(outcomes.at(2).kind, Kind::conflict);
+}
+
+TEST_P(Submit, ReplaceWithinABatchCancelsTheEarlierItem) {
+  const std::vector<Submission> batch{Task().key("k"), Task().key("k").reuse(Reuse::replace)};
+  const auto outcomes = store().submit(batch);
+  EXPECT_EQ(outcomes.at(0).execution.status, Status::pending);
+  EXPECT_EQ(outcomes.at(1).superseded, batch[0].execution.id);
+  EXPECT_EQ(status_of(batch[0].execution.id), Status::cancelled);
+}
+
+TEST_P(Submit, RepeatedBatchGivesTheSameAnswer) {
+  const std::vector<Submission> batch{Task().key("a"), Task(), Task().key("a"), Task().key("b")};
+  const auto first = store().submit(batch);
+  EXPECT_EQ(store().submit(batch), first);
+}
+
+TEST_P(Submit, BatchOfAThousandIsTaken) {
+  std::vector<Submission> batch;
+  for (int i = 0; i < 1000; ++i) batch.push_back(Task().key("k" + std::to_string(i % 500)));
+  const auto outcomes = store().submit(batch);
+  const auto created = std::count_if(outcomes.begin(), outcomes.end(),
+                                     [](const SubmitOutcome& outcome) { return outcome.kind == Kind::created; });
+  EXPECT_EQ(created, 500);
+}
+
+TEST_P(Submit, DryRunShowsTheExecutionThatWouldBeAndCreatesNone) {
+  const SubmitOutcome outcome = submit(Task().key("k").delay(5s).dry_run());
+  EXPECT_EQ(outcome.kind, Kind::created);
+  EXPECT_EQ(outcome.execution.created_at, now());
+  EXPECT_EQ(outcome.execution.run_at, now() + 5s);
+  EXPECT_EQ(find(outcome.execution.id), std::nullopt);
+  EXPECT_EQ(store().find_identity(key_hash("work", "k")), std::nullopt);
+}
+
+TEST_P(Submit, DryRunMeetsTheOwner) {
+  const Execution owner = submitted(Task().key("k"));
+  EXPECT_EQ(submit(Task().key("k").dry_run()).execution, owner);
+  EXPECT_EQ(submit(Task().key("k").input("2").dry_run()).kind, Kind::conflict);
+}
+
+TEST_P(Submit, DryRunOfReplaceCancelsNobody) {
+  const Execution owner = submitted(Task().key("k"));
+  EXPECT_EQ(submit(Task().key("k").reuse(Reuse::replace).dry_run()).superseded, owner.id);
+  EXPECT_EQ(find(owner.id), owner);
+  EXPECT_EQ(submit(Task().key("k")).execution.id, owner.id);
+}
+
+TEST_P(Submit, DryRunSeesTheBatchSoFar) {
+  const std::vector<Submission> batch{Task().key("k").dry_run(), Task().key("k"), Task().key("k").dry_run()};
+  const auto outcomes = store().submit(batch);
+  EXPECT_EQ(outcomes.at(0).kind, Kind::created);
+  EXPECT_EQ(outcomes.at(1).kind, Kind::created);
+  EXPECT_EQ(outcomes.at(2).kind, Kind::duplicate);
+  EXPECT_EQ(outcomes.at(2).execution.id, batch[1].execution.id);
+}
+
+}  // namespace
+}  // namespace hapax

@@ -1,0 +1,116 @@
+"""The verbs of the API as the tests speak them. Those that return a Response leave judging it to the test; the others
+insist on success."""
+
+import itertools
+
+from client import ABSENT, Client
+
+_request_keys = itertools.count(1)
+
+
+class Caller:
+    def __init__(self, server, namespace=None, token=None):
+        headers = {}
+        if namespace:
+            headers["Hapax-Namespace"] = namespace
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        self.http = Client(lambda: server.port, headers)
+
+    # ---- submitting
+
+    def submit(self, type="charge", *, headers=None, **fields):
+        return self.http.post("/v1/tasks", {"type": type, **fields}, headers=headers)
+
+    def create(self, type="charge", **fields):
+        """The new execution."""
+        answer = self.submit(type, **fields)
+        assert answer.status == 201, answer
+        return answer.json["execution"]
+
+    def batch(self, *tasks):
+        return self.http.post("/v1/tasks/batch", {"tasks": list(tasks)})
+
+    # ---- working
+
+    def claim(self, *queues, limit=1, wait="0", lease="60s", worker="w"):
+        body = {"worker": worker, "queues": list(queues), "limit": limit, "wait": wait, "lease": lease}
+        answer = self.http.post("/v1/claims", body)
+        assert answer.status == 200, answer
+        return answer.json["claims"]
+
+    def claim_one(self, queue, wait="10s", **options):
+        claims = self.claim(queue, wait=wait, **options)
+        assert len(claims) == 1, claims
+        return claims[0]
+
+    def heartbeat(self, lease, length="60s"):
+        answer = self.http.post("/v1/claims/heartbeat", {"leases": [lease], "lease": length})
+        assert answer.status == 200, answer
+        return answer.json["leases"][0]
+
+    def finish(self, lease, result=ABSENT):
+        outcome = {"lease": lease} if result is ABSENT else {"lease": lease, "result": result}
+        return self._report(outcome)
+
+    def fail(self, lease, type="Boom", message="it broke", retryable=True):
+        return self._report({"lease": lease, "error": {"type": type, "message": message, "retryable": retryable}})
+
+    def _report(self, outcome):
+        answer = self.http.post("/v1/claims/finish", {"outcomes": [outcome]})
+        assert answer.status in (200, 409), answer
+        (said,) = answer.json["outcomes"]
+        assert said.get("error") == ("LeaseLost" if answer.status == 409 else None), answer
+        return said
+
+    # ---- reading and control
+
+    def task(self, id):
+        answer = self.http.get(f"/v1/tasks/{id}")
+        assert answer.status == 200, answer
+        return answer.json
+
+    def result(self, id, wait=None):
+        return self.http.get(f"/v1/tasks/{id}/result" + (f"?wait={wait}" if wait else ""))
+
+    def closed(self, id, wait="10s"):
+        """The execution, once it is closed."""
+        answer = self.result(id, wait)
+        assert answer.status == 200, answer
+        return self.task(id)
+
+    def list(self, **filter):
+        query = "&".join(f"{name}={value}" for name, value in filter.items())
+        answer = self.http.get(f"/v1/tasks?{query}")
+        assert answer.status == 200, answer
+        return answer.json["executions"]
+
+    def cancel(self, id, key=None):
+        return self.control("cancel", id, key)
+
+    def retry(self, id, key=None):
+        return self.control("retry", id, key)
+
+    def control(self, action, id, key=None):
+        key = key or f"request-{next(_request_keys)}"
+        return self.http.post(f"/v1/tasks/{id}/{action}", headers={"Idempotency-Key": key})
+
+    def metric(self, name):
+        """The sum over all labels, None if there is no such metric."""
+        answer = self.http.get("/metrics")
+        assert answer.status == 200, answer
+        lines = (line.rsplit(" ", 1) for line in answer.body.decode().splitlines() if not line.startswith("#"))
+        values = [float(value) for metric, value in lines if metric.partition("{")[0] == name]
+        return sum(values) if values else None
+
+    # ---- settings
+
+    def put_queue(self, name, **settings):
+        answer = self.http.put(f"/v1/queues/{name}", settings)
+        assert answer.status == 200, answer
+        return answer.json
+
+    def put_type(self, name, **settings):
+        answer = self.http.put(f"/v1/types/{name}", settings)
+        assert answer.status == 200, answer
+        return answer.json

@@ -1,0 +1,240 @@
+"""When the disk fails: a clear error, 503 while it lasts, and nothing that was acknowledged is lost."""
+
+import contextlib
+import os
+import resource
+import sqlite3
+import subprocess
+
+import pytest
+
+from caller import Caller
+from conftest import eventually
+from server import Server
+
+BIG = "x" * 20_000
+
+
+def unavailable(answer):
+    if answer.status != 503:
+        return False
+    assert answer.json["error"] == "StoreUnavailable", answer
+    assert int(answer.headers["retry-after"]) >= 1
+    return True
+
+
+# ---- no space
+
+
+class FileSizeLimit:
+    """Files of the server may not grow: what a quota does."""
+
+    def __init__(self, server):
+        self.pid = server.pid
+        self.database = server.database
+
+    def fill(self):
+        size = self.database.stat().st_size
+        resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (size + 100_000, resource.RLIM_INFINITY))
+
+    def free(self):
+        resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+
+class SmallDisk:
+    """A file system of two megabytes."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.filler = directory / "filler"
+
+    def fill(self):
+        with contextlib.suppress(OSError), open(self.filler, "wb", buffering=0) as file:
+            while file.write(b"x" * 4096) == 4096:
+                pass
+
+    def free(self):
+        self.filler.unlink()
+
+
+def can_mount():
+    return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
+
+
+@pytest.fixture(params=["file size limit"] + (["small disk"] if can_mount() else []))
+def disk(request, tmp_path, start_server):
+    """A server and the disk under it, which can be filled and freed."""
+    if request.param == "file size limit":
+        server = start_server()
+        yield server, FileSizeLimit(server)
+        return
+    directory = tmp_path / "server"
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(directory)], check=True)
+    server = start_server()
+    yield server, SmallDisk(directory)
+    server.kill()
+    subprocess.run(["umount", str(directory)], check=True)
+
+
+def test_a_full_disk_is_a_503_until_there_is_space_and_nothing_acknowledged_is_lost(disk):
+    server, space = disk
+    caller = Caller(server)
+    acknowledged = {}
+
+    def submit(n):
+        answer = caller.submit(idempotency_key=f"key-{n}", input=BIG + str(n), queue="q")
+        if answer.status == 201:
+            acknowledged[f"key-{n}"] = answer.json["execution"]["id"]
+        return answer
+
+    assert submit(0).status == 201
+    space.fill()
+    n = 0
+    while not unavailable(submit(n := n + 1)):
+        assert n < 2000, "the disk never became full"
+    assert server.is_running
+    assert caller.http.get("/health").status == 200
+    # Reading still works, and what was acknowledged is there.
+    for id in acknowledged.values():
+        assert caller.task(id)["status"] == "pending"
+    assert unavailable(submit(n))
+
+    space.free()
+    eventually(lambda: submit(n).status == 201)
+    assert Caller(server).http.get("/ready").status == 200
+    server.kill()
+    server.start()
+
+    for key, id in acknowledged.items():
+        assert [e["id"] for e in caller.list(idempotency_key=key)] == [id]
+    assert not any(e["id"] not in acknowledged.values() for e in caller.list(queue="q", limit=1000))
+
+
+def test_when_the_file_cannot_be_written_anymore_writing_is_a_503_until_it_can(start_server):
+    server = start_server()
+    caller = Caller(server)
+    task = caller.create(queue="q")
+    lease = caller.claim_one("q")["lease"]
+    writable = FileSizeLimit(server)
+    # Not one more byte of any file: every write fails from now on.
+    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+
+    assert unavailable(caller.submit(queue="q"))
+    assert unavailable(caller.http.post("/v1/claims/finish", {"outcomes": [{"lease": lease, "result": 1}]}))
+    assert unavailable(caller.cancel(task["id"]))
+    assert caller.task(task["id"])["status"] == "running"
+    assert server.is_running
+
+    writable.free()
+    report = {"outcomes": [{"lease": lease, "result": 1}]}
+    eventually(lambda: caller.http.post("/v1/claims/finish", report).status == 200)
+    assert caller.task(task["id"])["result"] == 1
+
+
+# ---- a file that cannot be used from the start
+
+# Root may write everywhere: the server is started without that power.
+AS_ANYBODY = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"] if os.geteuid() == 0 else []
+
+
+def gives_up(server, *words):
+    """Ends with 1 and one clear sentence that has these words."""
+    server.launch()
+    assert server.wait_exit() == 1
+    for word in words:
+        assert word in server.log, server.log
+    assert "terminate called" not in server.log
+
+
+def test_a_read_only_file_is_named_at_start_and_left_alone(tmp_path):
+    server = Server(tmp_path / "s").start()
+    task = Caller(server).create()
+    server.stop()
+    server.database.chmod(0o444)
+    content = server.database.read_bytes()
+
+    server.wrapper = AS_ANYBODY
+    gives_up(server, "q.db")
+
+    assert server.database.read_bytes() == content
+    server.database.chmod(0o644)
+    server.start()
+    assert Caller(server).task(task["id"])["status"] == "pending"
+    server.kill()
+
+
+def test_a_directory_that_cannot_be_written_is_named_at_start(tmp_path):
+    directory = tmp_path / "locked"
+    directory.mkdir()
+    directory.chmod(0o555)
+    gives_up(Server(tmp_path / "s", store=f"sqlite:{directory}/q.db", wrapper=AS_ANYBODY), "locked/q.db")
+    directory.chmod(0o755)
+
+
+def test_a_directory_that_is_not_there_is_named_at_start(tmp_path):
+    gives_up(Server(tmp_path / "s", store=f"sqlite:{tmp_path}/nowhere/q.db"), "nowhere/q.db")
+
+
+@pytest.mark.parametrize("damage", ["garbage", "truncated", "header"])
+def test_a_corrupt_file_is_named_at_start(tmp_path, damage):
+    server = Server(tmp_path / "s").start()
+    Caller(server).batch(*[{"type": "t", "input": BIG}] * 50)
+    server.stop()
+    content = server.database.read_bytes()
+    damaged = {
+        "garbage": os.urandom(len(content)),
+        "truncated": content[: len(content) // 3],
+        "header": b"\0" * 100 + content[100:],
+    }
+    server.database.write_bytes(damaged[damage])
+
+    gives_up(server, "q.db")
+
+
+def test_a_database_of_somebody_else_is_refused_and_left_alone(tmp_path):
+    server = Server(tmp_path / "s")
+    database = sqlite3.connect(server.database)
+    database.execute("CREATE TABLE songs (title TEXT)")
+    database.commit()
+    database.close()
+    content = server.database.read_bytes()
+
+    gives_up(server, "q.db")
+
+    assert server.database.read_bytes() == content
+
+
+# ---- a file that is damaged while it is used
+
+
+def test_a_file_that_is_damaged_while_it_is_used_is_a_503_until_it_is_repaired(start_server):
+    server = start_server()
+    caller = Caller(server)
+    ids = []
+    for n in range(40):
+        receipts = caller.batch(*[{"type": "t", "queue": "q", "input": BIG + str(n)}] * 20).json["receipts"]
+        ids += [receipt["execution"]["id"] for receipt in receipts]
+    # Closing moves everything from the log into the file; the new life has read nothing of it yet.
+    server.restart()
+    content = server.database.read_bytes()
+    with open(server.database, "r+b") as file:
+        file.seek(8 * 4096)
+        file.write(b"\xa5" * (len(content) - 8 * 4096))
+
+    damaged = [caller.http.get(f"/v1/tasks/{id}") for id in ids[::50]]
+    damaged += [caller.submit(queue="q"), caller.http.post("/v1/claims", {"queues": ["q"]}), caller.http.get("/ready")]
+    assert {answer.status for answer in damaged} == {503}
+    assert {answer.json["error"] for answer in damaged} == {"StoreCorrupt"}
+    assert all("retry-after" in answer.headers for answer in damaged)
+    assert caller.http.get("/health").status == 200
+    assert "q.db" in server.log and "damaged" in server.log
+
+    with open(server.database, "r+b") as file:
+        file.write(content)
+    for _ in ("in the same life", "in the next"):
+        assert all(caller.task(id)["status"] == "pending" for id in ids[::50])
+        ids.append(caller.create(queue="q")["id"])
+        assert {execution["id"] for execution in caller.list(queue="q", limit=1000)} == set(ids)
+        server.kill()
+        server.start()

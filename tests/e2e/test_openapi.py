@@ -1,0 +1,387 @@
+"""/openapi.json is true and complete: every route in it is called, and every answer is held against it."""
+
+import json
+import re
+import sqlite3
+from urllib.parse import quote
+
+import jsonschema
+import pytest
+
+from caller import Caller
+
+METHODS = ("get", "put", "post", "delete", "patch")
+UNKNOWN_ID = "019bf2d4-0000-7000-8000-000000000000"
+
+# Answers of any route that has no business in a test of single requests: the server itself fails or shuts down.
+NOT_PROVOKED = {"500", "503"}
+
+
+class Description:
+    def __init__(self, document):
+        self.document = document
+        self.resolver = jsonschema.RefResolver(base_uri="", referrer=document)
+
+    def resolve(self, node):
+        while "$ref" in node:
+            node = self.resolver.resolve(node["$ref"])[1]
+        return node
+
+    def operations(self):
+        for path, item in self.document["paths"].items():
+            for method in METHODS:
+                if method in item:
+                    yield method, path, item[method]
+
+    def responses(self, method, path):
+        operation = self.document["paths"][path][method]
+        return {status: self.resolve(response) for status, response in operation["responses"].items()}
+
+    def find(self, method, path):
+        """The description of a real path; the most literal template that fits."""
+        candidates = [
+            template
+            for template in self.document["paths"]
+            if re.fullmatch(re.sub(r"\\{[^/]+?\\}", "[^/]+", re.escape(template)), path)
+            and method in self.document["paths"][template]
+        ]
+        return min(candidates, key=lambda template: template.count("{")) if candidates else None
+
+    def validate(self, instance, schema):
+        validator = jsonschema.Draft202012Validator(
+            schema, resolver=self.resolver, format_checker=jsonschema.FormatChecker()
+        )
+        return [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(instance)]
+
+
+class Witness:
+    """Makes requests and holds each answer against the description."""
+
+    def __init__(self, description):
+        self.description = description
+        self.provoked = set()
+        self.trouble = []
+
+    def call(self, caller, method, path, body=None, expect=None, **options):
+        answer = caller.http.request(method.upper(), path, **({"body": body} if body is not None else {}), **options)
+        self.check(method, path, answer)
+        if expect is not None:
+            assert answer.status == expect, (method, path, answer)
+        return answer
+
+    def check(self, method, path, answer):
+        template = self.description.find(method, path.partition("?")[0])
+        if template is None:
+            self.trouble.append(f"{method} {path} is not in the description")
+            return
+        status = str(answer.status)
+        described = self.description.responses(method, template)
+        self.provoked.add((method, template, status))
+        where = f"{method} {template} {status}"
+        if status not in described:
+            self.trouble.append(f"{where} is not in the description: {answer}")
+            return
+        content = described[status].get("content", {})
+        media = answer.headers.get("content-type", "").partition(";")[0]
+        if media not in content:
+            self.trouble.append(f"{where}: {media!r} is none of {sorted(content)}")
+        elif media == "application/json":
+            schema = content[media]["schema"]
+            self.trouble += [f"{where}: {error}" for error in self.description.validate(answer.json, schema)]
+        for name in described[status].get("headers", {}):
+            if name.lower() not in answer.headers:
+                self.trouble.append(f"{where}: no header {name}")
+
+
+@pytest.fixture(scope="module")
+def description(shared_server):
+    answer = shared_server.client.get("/openapi.json")
+    assert answer.status == 200
+    return Description(answer.json)
+
+
+def walk_tasks(witness, caller):
+    call = lambda *arguments, **options: witness.call(caller, *arguments, **options)  # noqa: E731
+    key = {"type": "charge", "idempotency_key": "walk", "input": {"n": 1}}
+    task = call("post", "/v1/tasks", key, expect=201).json["execution"]
+    call("post", "/v1/tasks", key, expect=200)
+    call("post", "/v1/tasks", {**key, "input": 2}, expect=409)
+    call("post", "/v1/tasks", {**key, "on_duplicate": "error"}, expect=409)
+    call("post", "/v1/tasks", {**key, "dry_run": True}, expect=200)
+    call("post", "/v1/tasks", {"type": ""}, expect=400)
+    call("post", "/v1/tasks", raw=b"{", expect=400)
+    call("post", "/v1/tasks", {"type": "t", "identity": "contextual", "identity_fields": ["/x"]}, expect=400)
+    call("post", "/v1/tasks", {"type": "t", "identity": "caller_provided"}, expect=400)
+    call(
+        "post",
+        "/v1/tasks",
+        {
+            "type": "full",
+            "queue": "full",
+            "input": [1, None, "x"],
+            "scope": "tenant",
+            "idempotency_key": "full",
+            "reuse": "reject",
+            "on_duplicate": "return",
+            "idempotency_ttl": "1h",
+            "priority": 3,
+            "delay": "1h",
+            "max_attempts": 2,
+            "retry": {"initial": "1s", "factor": 3, "max": "1m"},
+            "timeout": "1m",
+            "deadline": "2h",
+            "concurrency_key": "c",
+        },
+        expect=201,
+    )
+    call("post", "/v1/tasks/batch", {"tasks": [key, {**key, "input": 2}, {"type": 1}, {"type": "t"}]}, expect=200)
+    call("post", "/v1/tasks/batch", {"tasks": 1}, expect=400)
+    call("get", "/v1/tasks", expect=200)
+    call("get", "/v1/tasks?limit=1", expect=200)
+    call("get", "/v1/tasks?limit=x", expect=400)
+    call("get", f"/v1/tasks/{task['id']}", expect=200)
+    call("get", f"/v1/tasks/{task['id']}?colour=red", expect=400)
+    call("get", f"/v1/tasks/{UNKNOWN_ID}", expect=404)
+    call("get", f"/v1/tasks/{task['id']}/result", expect=202)
+    call("get", f"/v1/tasks/{task['id']}/result?wait=x", expect=400)
+    call("get", f"/v1/tasks/{UNKNOWN_ID}/result", expect=404)
+    return task
+
+
+def walk_claims(witness, caller, task):
+    call = lambda *arguments, **options: witness.call(caller, *arguments, **options)  # noqa: E731
+    call("post", "/v1/claims", {"queues": ["nothing"]}, expect=200)
+    call("post", "/v1/claims", {"queues": []}, expect=400)
+    claims = call("post", "/v1/claims", {"worker": "w", "queues": ["default"], "limit": 10}, expect=200).json["claims"]
+    lease = next(claim["lease"] for claim in claims if claim["execution"]["id"] == task["id"])
+    call("post", "/v1/claims/heartbeat", {"leases": [lease, "stale"]}, expect=200)
+    call("post", "/v1/claims/heartbeat", {"leases": 1}, expect=400)
+    outcomes = [{"lease": lease, "result": {"ok": 1}}, {"lease": "stale"}]
+    call("post", "/v1/claims/finish", {"outcomes": outcomes}, expect=200)
+    call("post", "/v1/claims/finish", {"outcomes": [{"lease": "stale"}]}, expect=409)
+    call("post", "/v1/claims/finish", {"outcomes": 1}, expect=400)
+    call("get", f"/v1/tasks/{task['id']}/result", expect=200)
+    duplicate = {"type": "charge", "idempotency_key": "walk", "input": {"n": 1}}
+    call("post", "/v1/tasks", duplicate, expect=200)
+    call("post", "/v1/tasks", {**duplicate, "on_duplicate": "error"}, expect=409)
+
+
+def walk_control(witness, caller):
+    for action in ("cancel", "retry"):
+        task = caller.create(queue="control", max_attempts=1)
+
+        def call(id, key=None, **options):
+            headers = {"Idempotency-Key": key} if key else {}
+            return witness.call(caller, "post", f"/v1/tasks/{id}/{action}", headers=headers, **options)
+
+        if action == "retry":
+            call(task["id"], "too-early", expect=409)
+            call(task["id"], "too-early", expect=409)
+            caller.fail(caller.claim_one("control")["lease"])
+        call(task["id"], f"{action}-1", expect=200)
+        call(task["id"], f"{action}-1", expect=200)
+        call(caller.create()["id"], f"{action}-1", expect=409)
+        call(task["id"], None, expect=400)
+        call(UNKNOWN_ID, f"{action}-2", expect=404)
+    failed = caller.create(queue="control", max_attempts=1, idempotency_key="taken")
+    # The task that the retry above brought back is claimed first.
+    for claim in caller.claim("control", limit=10):
+        caller.fail(claim["lease"])
+    caller.create(queue="control", idempotency_key="taken")
+    witness.call(caller, "post", f"/v1/tasks/{failed['id']}/retry", headers={"Idempotency-Key": "late"}, expect=409)
+    witness.call(caller, "get", f"/v1/tasks/{failed['id']}", expect=200)
+    witness.call(caller, "get", f"/v1/tasks/{failed['id']}/result", expect=200)
+
+
+def walk_settings(witness, caller):
+    call = lambda *arguments, **options: witness.call(caller, *arguments, **options)  # noqa: E731
+    queue = {
+        "retention": "1d",
+        "rate_limit": "10/sec",
+        "burst": 20,
+        "max_running": 3,
+        "concurrency_limit": 2,
+        "cancel_grace": "5s",
+        "idempotency_ttl": "1h",
+        "paused": False,
+    }
+    call("put", "/v1/queues/walked", queue, expect=200)
+    call("put", "/v1/queues/walked", {"retention": 1}, expect=400)
+    call("get", "/v1/queues/walked", expect=200)
+    call("get", "/v1/queues/never-seen", expect=200)
+    call("get", "/v1/queues", expect=200)
+    for action in ("pause", "unpause"):
+        call("post", f"/v1/queues/walked/{action}", expect=200)
+        call("post", f"/v1/queues/{'x' * 129}/{action}", expect=400)
+    call("get", f"/v1/queues/{'x' * 129}", expect=400)
+    type = {
+        "queue": "walked",
+        "identity": "contextual",
+        "identity_fields": ["/order"],
+        "scope": "global",
+        "reuse": "reject",
+        "on_duplicate": "error",
+        "idempotency_ttl": "1h",
+        "priority": 1,
+        "max_attempts": 4,
+        "retry": {"initial": "2s", "factor": 1.5, "max": "30s"},
+        "timeout": "10s",
+        "deadline": "1h",
+    }
+    call("put", "/v1/types/walked", type, expect=200)
+    call("put", "/v1/types/walked", {"queue": 1}, expect=400)
+    call("get", "/v1/types/walked", expect=200)
+    call("get", f"/v1/types/{'x' * 129}", expect=400)
+    call("get", "/v1/types", expect=200)
+    for path in ("/v1/queues", "/v1/types"):
+        call("get", f"{path}?colour=red", expect=400)
+
+
+def walk_identities(witness, caller):
+    call = lambda *arguments, **options: witness.call(caller, *arguments, **options)  # noqa: E731
+    caller.put_queue("tombstones", retention="0")
+    caller.create(queue="tombstones", idempotency_key="tomb", idempotency_ttl="1h")
+    caller.finish(caller.claim_one("tombstones")["lease"])
+    call("get", "/v1/identities?type=charge&key=tomb", expect=200)
+    call("post", "/v1/tasks", {"type": "charge", "queue": "tombstones", "idempotency_key": "tomb"}, expect=200)
+    found = call("get", "/v1/identities?type=charge&key=walk", expect=200).json
+    call("get", "/v1/identities?type=charge&key=unknown", expect=404)
+    call("get", "/v1/identities", expect=400)
+    path = f"/v1/identities/{quote(found['identity_hash'])}"
+    call("delete", path, expect=200)
+    call("delete", path, expect=200)
+    call("delete", "/v1/identities/nonsense", expect=400)
+
+
+def walk_operations(witness, caller):
+    for path in ("/health", "/ready", "/metrics", "/openapi.json", "/"):
+        witness.call(caller, "get", path, expect=200)
+
+
+def provoke_everywhere(witness, start_server):
+    """What every route can answer: no token, the wrong namespace, too much, the wrong kind of body."""
+    config = '[server]\nmax_body = "1000"\n[tokens.shop]\ntoken = "t"\nnamespace = "shop"\n'
+    server = start_server("guarded", config=config)
+    anonymous, stranger = Caller(server), Caller(server, token="t", namespace="bank")
+    shop = Caller(server, token="t")
+    for method, template, _ in witness.description.operations():
+        described = witness.description.responses(method, template)
+        path = re.sub(r"\{[^}]*\}", UNKNOWN_ID, template)
+        body = {"raw": b"{}"} if method in ("post", "put") else {}
+        key = {"Idempotency-Key": "k"} if path.endswith(("/cancel", "/retry")) else {}
+        if "401" in described:
+            witness.call(anonymous, method, path, **body, expect=401)
+        else:
+            assert witness.call(anonymous, method, path, **body).status < 400, f"{method} {template} has no 401"
+        if "403" in described:
+            witness.call(stranger, method, path, **body, expect=403)
+        if "413" in described:
+            witness.call(shop, method, path, raw=b" " * 2000, headers=key, expect=413)
+        if "415" in described:
+            witness.call(shop, method, path, raw=b"<a/>", headers={"Content-Type": "text/xml", **key}, expect=415)
+
+
+def test_every_route_and_answer_is_as_described(description, shared_server, start_server):
+    witness, caller = Witness(description), Caller(shared_server)
+    task = walk_tasks(witness, caller)
+    walk_claims(witness, caller, task)
+    walk_control(witness, caller)
+    walk_settings(witness, caller)
+    walk_identities(witness, caller)
+    walk_operations(witness, caller)
+    provoke_everywhere(witness, start_server)
+
+    assert witness.trouble == []
+    described = {
+        (method, path, status)
+        for method, path, _ in description.operations()
+        for status in description.responses(method, path)
+        if status not in NOT_PROVOKED
+    }
+    assert {(m, p) for m, p, _ in described} == {(m, p) for m, p, _ in witness.provoked}, "routes never called"
+    assert described - witness.provoked == set(), "answers that are described and never came"
+
+
+def test_a_store_that_is_down_is_answered_as_described(description, start_server, tmp_path):
+    server = start_server("locked")
+    caller = Caller(server)
+    task = caller.create(idempotency_key="k")
+    witness = Witness(description)
+    with sqlite3.connect(server.database, isolation_level=None) as other:
+        other.execute("BEGIN EXCLUSIVE")  # longer than the server is ready to wait
+        witness.call(caller, "post", "/v1/tasks", {"type": "t"}, expect=503)
+        witness.call(caller, "get", f"/v1/tasks/{task['id']}", expect=200)
+        other.execute("ROLLBACK")
+    assert witness.trouble == []
+    assert caller.submit().status == 201
+
+
+def test_the_document_is_openapi_3_1_and_hangs_together(description):
+    document = description.document
+    assert document["openapi"].startswith("3.1")
+    assert document["info"]["title"] and document["info"]["version"]
+    text = json.dumps(document)
+    for reference in set(re.findall(r'"\$ref": "([^"]+)"', text)):
+        description.resolver.resolve(reference)
+    identifiers = [operation["operationId"] for _, _, operation in description.operations()]
+    assert len(identifiers) == len(set(identifiers))
+    for method, path, operation in description.operations():
+        parameters = [description.resolve(p) for p in operation.get("parameters", [])]
+        parameters += [description.resolve(p) for p in document["paths"][path].get("parameters", [])]
+        named = {p["name"] for p in parameters if p["in"] == "path"}
+        assert named == set(re.findall(r"\{([^}]+)\}", path)), f"{method} {path}"
+        assert operation.get("summary"), f"{method} {path}"
+        assert any(status.startswith("2") for status in operation["responses"])
+    for name, schema in document["components"]["schemas"].items():
+        jsonschema.Draft202012Validator.check_schema(schema)
+        # Closed objects: a member that is not described is an error, so that nothing is left out.
+        assert all(each.get("additionalProperties") is False for each in objects_in(schema)), name
+
+
+def objects_in(schema):
+    if isinstance(schema, dict):
+        if isinstance(schema.get("properties"), dict):
+            yield schema
+        for part in schema.values():
+            yield from objects_in(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from objects_in(part)
+
+
+def examples_of(media):
+    if "example" in media:
+        yield media["example"]
+    for example in media.get("examples", {}).values():
+        yield example["value"]
+
+
+def test_every_example_fits_its_schema_and_every_example_request_is_accepted(description, start_server):
+    caller, count = Caller(start_server("examples")), 0
+    for method, path, operation in description.operations():
+        for status, response in description.responses(method, path).items():
+            for media in response.get("content", {}).values():
+                for example in examples_of(media):
+                    assert description.validate(example, media["schema"]) == [], f"{method} {path} {status}"
+        request = description.resolve(operation.get("requestBody", {}))
+        for media in request.get("content", {}).values():
+            for example in examples_of(media):
+                count += 1
+                assert description.validate(example, media["schema"]) == [], f"{method} {path}"
+                real_path = re.sub(r"\{[^}]*\}", "example", path)
+                answer = caller.http.request(method.upper(), real_path, body=example)
+                # A lease of an example is nobody's: being lost is all that may be wrong with it.
+                assert answer.status < 400 or answer.json["error"] == "LeaseLost", (method, path, answer)
+    for schema in description.document.get("components", {}).get("schemas", {}).values():
+        for example in schema.get("examples", []):
+            assert description.validate(example, schema) == []
+    assert count > 0, "no example request in the description"
+
+
+def test_the_schema_of_a_submission_refuses_what_the_server_refuses(description, caller):
+    operation = description.document["paths"]["/v1/tasks"]["post"]
+    schema = description.resolve(operation["requestBody"])["content"]["application/json"]["schema"]
+    wrong = [{"colour": 1}, {"reuse": "never"}, {"dry_run": 1}, {"priority": "high"}, {"retry": {"speed": 1}}]
+    for body in [{}, {"type": 1}, *({"type": "t", **fields} for fields in wrong)]:
+        assert caller.http.post("/v1/tasks", body).status == 400
+        assert description.validate(body, schema) != [], body

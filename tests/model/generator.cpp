@@ -1,0 +1,228 @@
+#include "model/generator.h"
+
+#include <algorithm>
+#include <array>
+
+#include "store/memory/memory_store.h"
+#include "support/task.h"
+
+namespace hapax::model {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::vector<std::string> kNameSpaces{"default", "tenant"};
+const std::vector<std::string> kQueues{"a", "b", "c"};
+const std::vector<std::string> kKeys{"k0", "k1", "k2"};
+const std::vector<Duration> kJumps{1ms, 300ms, 1s, 5s, 30s, 60s, 10min, 1h, 24h, 24h * 8};
+const std::vector<Duration> kSpans{0ms, 1ms, 1s, 10s, 1h, 24h};
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed), model_(open_memory_store(clock_)) {}
+
+  Sequence run(std::size_t steps) {
+    Sequence sequence;
+    while (sequence.size() < steps) sequence.push_back(done(next_step()));
+    sequence.push_back(done(everything()));
+    return sequence;
+  }
+
+ private:
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+  bool chance(std::size_t percent) { return below(100) < percent; }
+  template <class Item>
+  const Item& any(const std::vector<Item>& items) {
+    return items[below(items.size())];
+  }
+  std::string name_space() { return chance(85) ? kNameSpaces[0] : kNameSpaces[1]; }
+  std::size_t batch_size() { return chance(70) ? 1 : 1 + below(5); }
+
+  template <class Make>
+  auto batch(Make make) {
+    std::vector<decltype(make())> items;
+    for (std::size_t n = batch_size(); n > 0; --n) items.push_back(make());
+    return items;
+  }
+
+  // Also runs the step on the model, to learn which tokens there are.
+  Step done(Step step) {
+    if (const auto* advance = std::get_if<Advance>(&step)) clock_.advance(advance->by);
+    const Answer answer = perform(step, *model_);
+    if (const auto* outcomes = std::get_if<std::vector<ClaimOutcome>>(&answer)) {
+      for (const ClaimOutcome& outcome : *outcomes) {
+        for (const Execution& execution : outcome.executions) tokens_.push_back(token_of(execution));
+      }
+    }
+    return step;
+  }
+
+  Step next_step() {
+    const std::size_t dice = below(100);
+    if (dice < 28) return batch([&] { return submission(); });
+    if (dice < 46) return batch([&] { return claim(); });
+    if (dice < 50) return batch([&] { return Extension{token(), any(kSpans)}; });
+    if (dice < 64) return batch([&] { return report(); });
+    if (dice < 72) return batch([&] { return control(); });
+    if (dice < 86) return Advance{any(kJumps)};
+    if (dice < 90) return Sweep{limit()};
+    if (dice < 93) return Purge{limit()};
+    if (dice < 95) return Release{name_space(), hash()};
+    if (dice < 97) return policies();
+    if (dice < 99) return List{filter()};
+    return everything();
+  }
+
+  std::int32_t limit() { return chance(50) ? 100 : static_cast<std::int32_t>(1 + below(3)); }
+
+  ExecutionId id() { return ids_.empty() || chance(3) ? test_id(999'999) : any(ids_); }
+
+  LeaseToken token() {
+    if (tokens_.empty()) return {id(), 1, test_secret(1)};
+    const std::size_t recent = std::min<std::size_t>(tokens_.size(), 4);
+    LeaseToken token = chance(70) ? tokens_[tokens_.size() - 1 - below(recent)] : any(tokens_);
+    if (chance(4)) ++token.attempt;
+    if (chance(4)) token.secret = test_secret(888'888);
+    return token;
+  }
+
+  Submission submission() {
+    if (!submissions_.empty() && chance(5)) return any(submissions_);
+    Task task("x");
+    task.id(test_id(++last_id_)).name_space(name_space()).queue(any(kQueues));
+    task.input(chance(80) ? "1" : "2").reuse(static_cast<Reuse>(below(4)));
+    give_identity(task);
+    give_times(task);
+    if (chance(30)) task.priority(static_cast<std::int32_t>(below(3)) - 1);
+    if (chance(30)) task.concurrency_key(chance(50) ? "left" : "right");
+    if (chance(50)) task.max_attempts(static_cast<std::int32_t>(1 + below(3)));
+    if (chance(20)) task.retry({any(kSpans), 2, 1h});
+    if (chance(10)) task.dry_run();
+    if (chance(5)) task.kind(Kind::workflow);
+    if (chance(8) && !ids_.empty()) task.parent(any(ids_));
+    const Submission submission = task;
+    ids_.push_back(submission.execution.id);
+    submissions_.push_back(submission);
+    return submission;
+  }
+
+  void give_identity(Task& task) {
+    const std::size_t dice = below(100);
+    if (dice < 60) task.key(any(kKeys));
+    if (dice >= 60 && dice < 70) task.identity(Strategy::strict, "1");
+    if (dice >= 70 && dice < 80) task.identity(Strategy::contextual, any(kKeys));
+    if (chance(45)) task.ttl(any(kSpans));
+  }
+
+  void give_times(Task& task) {
+    if (chance(15)) task.delay(any(kSpans));
+    if (chance(10)) task.run_at(clock_.now() - 1h + any(kSpans));
+    if (chance(20)) task.timeout(1ms + any(kSpans));
+    if (chance(15)) task.deadline(any(kSpans));
+    if (chance(5)) task.deadline_at(clock_.now() + any(kSpans));
+  }
+
+  ClaimRequest claim() {
+    ClaimRequest request;
+    request.name_space = name_space();
+    request.queues = kQueues;
+    std::shuffle(request.queues.begin(), request.queues.end(), random_);
+    request.queues.resize(1 + below(kQueues.size()));
+    request.limit = static_cast<std::int32_t>(1 + below(4));
+    request.worker = "w" + std::to_string(below(3));
+    request.lease = any(kJumps);
+    request.secret = test_secret(++last_secret_);
+    return request;
+  }
+
+  Report report() {
+    Report report;
+    report.token = token();
+    if (chance(55)) {
+      report.outcome = Report::Completed{chance(80) ? std::optional<std::string>("42") : std::nullopt};
+    } else {
+      report.outcome = Report::Failed{{"E", "m"}, chance(70)};
+    }
+    return report;
+  }
+
+  ControlRequest control() {
+    ControlRequest request;
+    request.name_space = name_space();
+    request.request_key = "r" + std::to_string(below(chance(50) ? 4 : 1000));
+    request.action = chance(50) ? ControlRequest::Action::cancel : ControlRequest::Action::retry;
+    request.target = id();
+    if (chance(30)) request.request_ttl = any(kSpans);
+    return request;
+  }
+
+  Policies policies() {
+    Policies policies;
+    for (const std::string& name_space : kNameSpaces) {
+      for (const std::string& queue : kQueues) {
+        if (chance(70)) policies.queues.emplace_back(name_space, queue, policy());
+      }
+    }
+    return policies;
+  }
+
+  QueuePolicy policy() {
+    QueuePolicy policy;
+    policy.paused = chance(10);
+    if (chance(25))
+      policy.rate_limit = Rate{static_cast<std::int64_t>(1 + below(5)), 10s, static_cast<std::int64_t>(1 + below(4))};
+    if (chance(30)) policy.max_running = static_cast<std::int32_t>(below(4));
+    if (chance(30)) policy.concurrency_limit = 2;
+    if (chance(30)) policy.cancel_grace = any(kSpans);
+    if (chance(40)) policy.retention = any(kSpans);
+    return policy;
+  }
+
+  ListFilter filter() {
+    ListFilter filter;
+    filter.name_space = name_space();
+    if (chance(30)) filter.queue = any(kQueues);
+    if (chance(30)) filter.status = static_cast<Status>(below(7));
+    if (chance(20)) filter.idempotency_key = any(kKeys);
+    if (chance(10)) filter.type = "x";
+    if (chance(10)) filter.parent = id();
+    if (chance(30)) filter.before = id();
+    filter.limit = limit();
+    return filter;
+  }
+
+  IdentityHash hash() { return any(hashes()); }
+
+  static const std::vector<IdentityHash>& hashes() {
+    static const std::vector<IdentityHash> all = [] {
+      std::vector<IdentityHash> made;
+      for (const std::string& name_space : kNameSpaces) {
+        made.push_back(key_hash("x", "strict:1", name_space));
+        for (const std::string& key : kKeys) {
+          made.push_back(key_hash("x", key, name_space));
+          made.push_back(key_hash("x", "contextual:" + key, name_space));
+        }
+      }
+      return made;
+    }();
+    return all;
+  }
+
+  Step everything() { return Look{kNameSpaces, hashes()}; }
+
+  std::mt19937_64 random_;
+  ManualClock clock_;
+  std::unique_ptr<Store> model_;
+  std::vector<ExecutionId> ids_;
+  std::vector<Submission> submissions_;
+  std::vector<LeaseToken> tokens_;
+  std::uint64_t last_id_ = 0;
+  std::uint64_t last_secret_ = 0;
+};
+
+}  // namespace
+
+Sequence generate(std::uint64_t seed, std::size_t steps) { return Generator(seed).run(steps); }
+
+}  // namespace hapax::model

@@ -1,0 +1,16 @@
+// Random sequences. Few keys, queues and request keys, so that everything collides; every token and id that a step names
+// was handed out before by a store that the generator runs beside.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string_view>
+
+#include "model/comparison.h"
+
+namespace hapax::model {
+
+// The same seed gives the same sequence.
+Sequence generate(std::uint64_t seed, std::size_t steps);
+
+}  // namespace hapax::model

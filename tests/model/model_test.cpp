@@ -1,0 +1,54 @@
+// Every store against the memory store: random sequences must get the same answers. HAPAX_SEED=n runs that one
+// sequence, HAPAX_RUNS=n so many of them.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "model/comparison.h"
+#include "model/generator.h"
+
+namespace hapax::model {
+namespace {
+
+constexpr std::uint64_t kFirstSeed = 1;
+constexpr std::uint64_t kRuns = 2000;
+constexpr std::size_t kSteps = 60;
+
+std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::stoull(text) : otherwise;
+}
+
+MakeHome home_of(const std::string& name) {
+  for (const StoreKind& kind : all_stores()) {
+    if (kind.name == name) return kind.make;
+  }
+  throw std::invalid_argument("no store is named " + name);
+}
+
+std::vector<StoreKind> stores_to_compare() {
+  std::vector<StoreKind> stores = all_stores();
+  std::erase_if(stores, [](const StoreKind& kind) { return kind.name == "Memory"; });
+  return stores;
+}
+
+class Model : public testing::TestWithParam<StoreKind> {};
+INSTANTIATE_TEST_SUITE_P(Stores, Model, testing::ValuesIn(stores_to_compare()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(Model, GivesTheSameAnswersAsTheMemoryStore) {
+  const MakeHome memory = home_of("Memory");
+  const std::uint64_t first = number_from_environment("HAPAX_SEED", kFirstSeed);
+  const std::uint64_t runs = number_from_environment("HAPAX_RUNS", std::getenv("HAPAX_SEED") ? 1 : kRuns);
+  for (std::uint64_t seed = first; seed < first + runs; ++seed) {
+    const Sequence sequence = generate(seed, kSteps);
+    if (!compare(sequence, memory, GetParam().make)) continue;
+    const Sequence minimal = minimise(sequence, memory, GetParam().make);
+    FAIL() << "HAPAX_SEED=" << seed << " differs; the minimised sequence:\n"
+           << describe_failure(minimal, memory, GetParam().make);
+  }
+}
+
+}  // namespace
+}  // namespace hapax::model

@@ -1,0 +1,72 @@
+// One step of a random sequence: a call of a store's verb with all its arguments, or a move of the clock.
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <string>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "store/store.h"
+#include "support/manual_clock.h"
+
+namespace hapax::model {
+
+struct Sweep {
+  std::int32_t limit;
+};
+struct Purge {
+  std::int32_t limit;
+};
+struct Release {
+  std::string name_space;
+  IdentityHash hash;
+};
+// The rules of all queues from now on.
+struct Policies {
+  std::vector<std::tuple<std::string, std::string, QueuePolicy>> queues;  // namespace, queue
+};
+struct Advance {
+  Duration by;
+};
+struct List {
+  ListFilter filter;
+};
+// Reads everything there is.
+struct Look {
+  std::vector<std::string> name_spaces;
+  std::vector<IdentityHash> hashes;
+};
+
+using Step =
+    std::variant<std::vector<Submission>, std::vector<ClaimRequest>, std::vector<Extension>, std::vector<Report>,
+                 std::vector<ControlRequest>, Sweep, Purge, Release, Policies, Advance, List, Look>;
+
+struct Contents {
+  std::vector<Execution> executions;
+  std::vector<std::optional<FoundIdentity>> identities;
+  std::vector<QueueCount> counts;
+
+  bool operator==(const Contents&) const = default;
+};
+
+struct Thrown {
+  std::string what;
+
+  bool operator==(const Thrown&) const = default;
+};
+
+using Answer = std::variant<std::monostate, std::vector<SubmitOutcome>, std::vector<ClaimOutcome>,
+                            std::vector<ExtendOutcome>, std::vector<FinishOutcome>, std::vector<ControlOutcome>,
+                            SweepOutcome, PurgeOutcome, bool, std::vector<Execution>, Contents, Thrown>;
+
+// Does the step on a store. Moving the clock is left to whoever owns it.
+Answer perform(const Step& step, Store& store);
+
+std::ostream& operator<<(std::ostream& out, const Step& step);
+
+// Both answers, only as far as they differ.
+std::string describe_difference(const Answer& expected, const Answer& actual);
+
+}  // namespace hapax::model
