@@ -8,6 +8,9 @@ import pytest
 
 from caller import Caller
 from conftest import eventually
+from server import SLOWDOWN
+
+WINDOW = f"{SLOWDOWN}s"  # long enough to do something within it, short enough to see its end
 
 
 def canonical(document):
@@ -290,12 +293,12 @@ def complete(caller, queue, result=None):
 
 def test_a_window_shorter_than_the_retention_ends_while_the_execution_stays(caller, fresh):
     queue, key = fresh("queue"), fresh("key")
-    owner = caller.create(queue=queue, idempotency_key=key, idempotency_ttl="400ms")
+    owner = caller.create(queue=queue, idempotency_key=key, idempotency_ttl=WINDOW)
     complete(caller, queue)
     assert caller.submit(queue=queue, idempotency_key=key).status == 200
 
     renewed = eventually(
-        lambda: (answer := caller.submit(queue=queue, idempotency_key=key, idempotency_ttl="400ms")).status == 201
+        lambda: (answer := caller.submit(queue=queue, idempotency_key=key, idempotency_ttl=WINDOW)).status == 201
         and answer.json
     )
 
@@ -337,11 +340,11 @@ def test_a_window_longer_than_the_retention_leaves_a_tombstone(caller, fresh):
 def test_a_tombstone_ends_with_its_window(caller, fresh):
     queue, key = fresh("queue"), fresh("key")
     caller.put_queue(queue, retention="0")
-    owner = caller.create(queue=queue, idempotency_key=key, idempotency_ttl="400ms")
+    owner = caller.create(queue=queue, idempotency_key=key, idempotency_ttl=WINDOW)
     complete(caller, queue)
 
     renewed = eventually(
-        lambda: (answer := caller.submit(queue=queue, idempotency_key=key, idempotency_ttl="400ms")).status == 201
+        lambda: (answer := caller.submit(queue=queue, idempotency_key=key, idempotency_ttl=WINDOW)).status == 201
         and answer.json
     )
 
@@ -350,7 +353,7 @@ def test_a_tombstone_ends_with_its_window(caller, fresh):
 
 def test_without_a_window_the_key_lives_as_long_as_the_retention(caller, fresh):
     queue, key = fresh("queue"), fresh("key")
-    caller.put_queue(queue, retention="400ms")
+    caller.put_queue(queue, retention=WINDOW)
     caller.create(queue=queue, idempotency_key=key)
     complete(caller, queue)
     assert caller.submit(queue=queue, idempotency_key=key).status == 200

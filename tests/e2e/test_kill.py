@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from caller import Caller
 from history import Claimed, Finished, History, Seen, Submitted, lost_so_far, violations
+from server import SLOWDOWN
 
 KILLS = 50
 SUBMITTERS = 3
@@ -171,19 +172,19 @@ def test_what_was_acknowledged_survives_50_kills_under_load(start_server):
             load.submitting = load.working = False
             load.up.set()
         for future in submitters + workers:
-            future.result(60)
+            future.result(60 * SLOWDOWN)
 
     assert load.unexpected == []
     final = [seen(execution, 0, None) for execution in everything(caller)]
     assert violations(load.history, final) == []
-    assert len(final) > 500, "too little happened to mean anything"
+    assert len(final) > 200, "too little happened to mean anything"
     stale = [finish for finish in load.history.of(Finished) if finish.acknowledged and not finish.accepted]
     assert stale, "no worker was ever late: the fencing was not tried"
     print(f"{len(final)} executions, {len(load.history.events)} events, {len(stale)} stale finishes refused")
 
 
 def drain(caller):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 60 * SLOWDOWN
     while any(caller.list(status=status, limit=1) for status in ("pending", "running")):
         assert time.monotonic() < end, "the work is never done"
         caller.claim("nothing", wait="50ms")

@@ -264,8 +264,8 @@ def test_an_attempt_that_takes_too_long_is_taken_away_and_the_last_one_times_out
 
 def test_past_its_deadline_a_task_is_timed_out_whether_it_runs_or_not(caller, fresh):
     queue = fresh("queue")
-    waiting = caller.create(queue=queue, deadline="200ms", delay="1h")
-    running = caller.create(queue=queue, deadline="200ms")
+    waiting = caller.create(queue=queue, deadline="1s", delay="1h")
+    running = caller.create(queue=queue, deadline="1s")
     lease = caller.claim_one(queue)["lease"]
 
     assert caller.closed(waiting["id"])["status"] == "timed_out"
