@@ -3,14 +3,19 @@
 #include <iostream>
 
 #include "cli/cli.h"
-#include "open_store.h"
+#include "open/open_engine.h"
 
 int main(int argc, char** argv) {
   const hapax::Program program{.version = HAPAX_VERSION,
                                .environment = hapax::process_environment(),
+                               .in = std::cin,
                                .out = std::cout,
                                .err = std::cerr,
                                .terminal = isatty(STDOUT_FILENO) == 1,
-                               .open_store = hapax::open_store};
+                               .input_terminal = isatty(STDIN_FILENO) == 1,
+                               .open_store = hapax::open_store,
+                               .open_engine = [](const std::string& url, hapax::OpenEngineOptions options) {
+                                 return hapax::open_engine(url, std::move(options)).engine;
+                               }};
   return hapax::run_cli({argv + 1, argv + argc}, program);
 }

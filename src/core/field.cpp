@@ -3,19 +3,29 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <set>
+
 #include "core/canonical_json.h"
 #include "core/name.h"
 
 namespace hapax {
 
+namespace {
+
+constexpr std::size_t kUsualMembers = 32;  // of the largest objects: one allocation
+
+}  // namespace
+
 FieldReader::FieldReader(const Json& object, std::string at) : object_(object), at_(std::move(at)) {
   if (!object_.is(Json::Kind::object)) throw InvalidField(at_, "must be an object");
+  asked_.reserve(kUsualMembers);
 }
 
 std::string FieldReader::pointer(std::string_view name) const { return at_ + "/" + pointer_step(name); }
 
 const Json* FieldReader::any(std::string_view name) {
-  asked_.emplace(name);
+  asked_.push_back(name);
   return object_.find(name);
 }
 
@@ -115,9 +125,9 @@ const Json* FieldReader::array(std::string_view name) { return member(name, Json
 
 void FieldReader::done() const {
   for (const auto& [name, value] : object_.members) {
-    if (!asked_.contains(name)) {
-      throw InvalidField(pointer(name), fmt::format("is not known here; known are {}", fmt::join(asked_, ", ")));
-    }
+    if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
+    const std::set<std::string_view> known(asked_.begin(), asked_.end());
+    throw InvalidField(pointer(name), fmt::format("is not known here; known are {}", fmt::join(known, ", ")));
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,7 +26,8 @@ class InvalidField : public std::runtime_error {
 };
 
 // Reads one object. Ask for every member that may be there, then call done(), which refuses what was not asked for. A
-// member that is JSON null counts as absent. Throws InvalidField; the pointers start with `at`.
+// member that is JSON null counts as absent. The names must outlive the reader. Throws InvalidField; the pointers start
+// with `at`.
 class FieldReader {
  public:
   explicit FieldReader(const Json& object, std::string at = "");
@@ -71,7 +71,7 @@ class FieldReader {
 
   const Json& object_;
   std::string at_;
-  std::set<std::string, std::less<>> asked_;
+  std::vector<std::string_view> asked_;
 };
 
 }  // namespace hapax

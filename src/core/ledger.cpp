@@ -2,6 +2,23 @@
 
 namespace hapax {
 
+Execution execution_of(const LedgerEntry& entry) {
+  const Tombstone& tombstone = *entry.tombstone;
+  Execution execution;
+  execution.id = entry.owner;
+  execution.kind = tombstone.kind;
+  execution.name_space = entry.name_space;
+  execution.type = tombstone.type;
+  execution.queue = tombstone.queue;
+  execution.input_hash = entry.input_hash;
+  execution.idempotency_key = tombstone.idempotency_key;
+  execution.identity = entry.identity;
+  execution.status = tombstone.status;
+  execution.created_at = execution.run_at = tombstone.created_at;
+  execution.finished_at = tombstone.finished_at;
+  return execution;
+}
+
 std::optional<Time> dies_at(const LedgerEntry& entry, const Execution* owner, Duration retention) {
   if (owner && !is_closed(owner->status)) return {};
   if (entry.expires_at) return entry.expires_at;

@@ -33,6 +33,9 @@ struct LedgerEntry {
   bool operator==(const LedgerEntry&) const = default;
 };
 
+// What is known of an owner that was purged. For an entry with a tombstone.
+Execution execution_of(const LedgerEntry& entry);
+
 // When the entry dies, given its owner (null if purged) and the retention of the owner's queue. Absent: not known yet,
 // because an active owner always holds its identity.
 std::optional<Time> dies_at(const LedgerEntry& entry, const Execution* owner, Duration retention);

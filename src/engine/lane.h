@@ -1,8 +1,12 @@
 // Group commit: one thread that hands the store, in one call, everything that arrived while the last call was committing.
-// No timer: an idle lane commits one item at once, a busy one commits hundreds together.
+//
+// An idle lane commits one item at once. A busy one gathers: the callers it has just answered come back within a moment, one
+// by one, and to commit the first of them alone would keep all the others waiting for a whole commit. So after a batch it
+// waits until half as many callers are there again, but never longer than a small part of what a commit takes.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -38,7 +42,7 @@ class Lane {
       std::lock_guard lock(mutex_);
       if (!stopping_) {
         waiting_.push_back({std::move(items), std::move(done)});
-        if (waiting_.size() == 1) arrived_.notify_one();
+        if (waiting_.size() == enough_) arrived_.notify_one();
         return;
       }
     }
@@ -89,9 +93,18 @@ class Lane {
     }
   }
 
+  // The longest that a busy lane gathers.
+  static constexpr std::chrono::microseconds kGather{200};
+  static constexpr std::size_t kBusy = 8;  // callers in the last commit
+
   // Waits for work and takes a batch of it. The groups keep their size: their items are moved out, not erased.
   bool take(std::vector<Group>& groups, std::vector<Item>& batch) {
     std::unique_lock lock(mutex_);
+    if (last_callers_ >= kBusy) {
+      enough_ = last_callers_ / 2;
+      arrived_.wait_for(lock, kGather, [&] { return stopping_ || waiting_.size() >= enough_; });
+      enough_ = 1;
+    }
     arrived_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
     while (!waiting_.empty() && (groups.empty() || batch.size() + waiting_.front().items.size() <= max_batch_)) {
       Group group = std::move(waiting_.front());
@@ -99,6 +112,7 @@ class Lane {
       for (Item& item : group.items) batch.push_back(std::move(item));
       groups.push_back(std::move(group));
     }
+    last_callers_ = groups.size();
     return !groups.empty();
   }
 
@@ -119,6 +133,8 @@ class Lane {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Group> waiting_;
+  std::size_t enough_ = 1;      // waiting groups, for the thread to be woken
+  std::size_t last_callers_ = 0;  // that the last commit answered
   bool stopping_ = false;
   std::atomic<std::int64_t> commits_ = 0, failures_ = 0;
   std::thread thread_;

@@ -59,6 +59,7 @@ class StoreEngine final : public LocalEngine {
   EngineCounters counters() override;
   std::vector<QueueCount> queue_counts() override { return store_->count(); }
   void stop() override;
+  SubmitResult submit_through(const std::string& name_space, SubmitRequest request, const StoreIt& store_it) override;
 
  private:
   using Announcements = std::map<std::pair<std::string, std::string>, std::size_t>;
@@ -179,6 +180,15 @@ void StoreEngine::submit(const std::string& name_space, std::vector<SubmitReques
     }
     reply(std::move(results));
   });
+}
+
+SubmitResult StoreEngine::submit_through(const std::string& name_space, SubmitRequest request,
+                                         const StoreIt& store_it) {
+  auto resolved = resolve(name_space, std::move(request), settings_, options_, ids_.next(store_->now()));
+  if (auto* refusal = std::get_if<Refusal>(&resolved)) return std::move(*refusal);
+  const auto& [submission, on_duplicate] = std::get<ResolvedSubmission>(resolved);
+  SubmitOutcome outcome = store_it(submission, *settings_.policies());
+  return answer(std::move(outcome), on_duplicate, submission.execution.input_hash, submission.dry_run);
 }
 
 std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submission> submissions) {
@@ -389,13 +399,17 @@ std::vector<QueueView> StoreEngine::queues(const std::string& name_space) {
 
 QueueView StoreEngine::put_queue(const std::string& name_space, const std::string& name,
                                  const QueueSettings& settings) {
-  store_->put_setting({name_space, SettingDocument::Kind::queue, name, settings.to_json()});
+  reload_settings();
+  QueueSettings document = settings;
+  // Pausing is an operation of its own: settings that do not speak of it leave it as it is.
+  if (!document.paused) document.paused = settings_.queue_document(name_space, name).paused;
+  store_->put_setting({name_space, SettingDocument::Kind::queue, name, document.to_json()});
   reload_settings();
   return queue(name_space, name);
 }
 
 QueueView StoreEngine::set_paused(const std::string& name_space, const std::string& name, bool paused) {
-  settings_.load(store_->settings());  // so that what another server put is not undone
+  reload_settings();  // so that what another server put is not undone
   QueueSettings settings = settings_.queue_document(name_space, name);
   settings.paused = paused;
   return put_queue(name_space, name, settings);

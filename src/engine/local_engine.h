@@ -1,6 +1,7 @@
 // The engine over a store: group commit, wake-ups, sweeping and cleanup.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,6 +28,11 @@ class LocalEngine : public Engine {
   // Ends all waits with their empty answers, finishes what was accepted, and stops the threads. What comes after is
   // refused with Failure::stopped. The destructor does it too.
   virtual void stop() = 0;
+
+  // Submits through `store_it` instead of the group commit: into a transaction that somebody else has begun and will commit.
+  // Nobody is woken; whoever waits learns of it as of another process's change.
+  using StoreIt = std::function<SubmitOutcome(const Submission&, const QueuePolicies&)>;
+  virtual SubmitResult submit_through(const std::string& name_space, SubmitRequest request, const StoreIt& store_it) = 0;
 };
 
 std::unique_ptr<LocalEngine> start_engine(std::shared_ptr<Store> store, EngineOptions options);

@@ -63,24 +63,27 @@ std::variant<std::optional<Identity>, Refusal> identify(const SubmitRequest& req
 
 std::string name_of(const Execution& execution) {
   if (execution.idempotency_key) return fmt::format("Task with key '{}'", *execution.idempotency_key);
-  return fmt::format("Task of type '{}' with the same identity", execution.type);
+  return fmt::format("An equal task of type '{}'", execution.type);
 }
 
-std::string_view ending_of(Status status) {
+std::string_view how_it_stands(Status status) {
   switch (status) {
     case Status::completed: return "already completed successfully";
     case Status::failed: return "already ran and failed";
     case Status::cancelled: return "was already cancelled";
     case Status::timed_out: return "already ran and timed out";
-    default: return "already exists";
+    case Status::pending: return "already exists and is pending";
+    case Status::running: return "already exists and is running";
+    case Status::suspended: return "already exists and is suspended";
   }
+  return {};
 }
 
 Refusal already(Execution existing) {
   Refusal refusal;
   refusal.code =
       is_closed(existing.status) ? Refusal::Code::task_already_completed : Refusal::Code::task_already_exists;
-  refusal.message = fmt::format("{} {}", name_of(existing), ending_of(existing.status));
+  refusal.message = fmt::format("{} {}", name_of(existing), how_it_stands(existing.status));
   refusal.existing = std::move(existing);
   return refusal;
 }

@@ -44,7 +44,8 @@ std::string_view status_line(int status) {
 
 Method method_of(beast::http::verb verb) {
   switch (verb) {
-    case beast::http::verb::get: return Method::get;
+    case beast::http::verb::get:
+    case beast::http::verb::head: return Method::get;
     case beast::http::verb::post: return Method::post;
     case beast::http::verb::put: return Method::put;
     case beast::http::verb::delete_: return Method::del;
@@ -57,12 +58,15 @@ void set_once(std::string_view& header, std::string_view name, std::string_view 
   header = value;
 }
 
-// Finds the headers that matter in one pass.
-void read_headers(Request& request, const beast::http::fields& fields) {
+// Finds the headers that matter in one pass. Throws RequestError.
+void read_headers(Request& request, const beast::http::fields& fields, bool needs_host) {
+  std::string_view host;
   for (const auto& field : fields) {
     const std::string_view value(field.value().data(), field.value().size());
     switch (field.name()) {
       case beast::http::field::content_type: set_once(request.content_type, "Content-Type", value); break;
+      case beast::http::field::host: set_once(host, "Host", value); break;
+      case beast::http::field::origin: request.has_origin = true; break;
       case beast::http::field::authorization: set_once(request.authorization, "Authorization", value); break;
       case beast::http::field::unknown:
         if (beast::iequals(field.name_string(), "Idempotency-Key")) {
@@ -73,6 +77,9 @@ void read_headers(Request& request, const beast::http::fields& fields) {
         break;
       default: break;
     }
+  }
+  if (needs_host && host.data() == nullptr) {
+    throw RequestError(400, "MalformedHttp", "This is no HTTP/1.1 request: it has no Host header.").closing();
   }
 }
 
@@ -240,6 +247,7 @@ void Connection::dispatch() {
   received_ = Clock::now();
   keep_alive_ = message.keep_alive();
   old_version_ = message.version() < 11;
+  bodyless_ = message.method() == beast::http::verb::head;
   route_ = Metrics::kNoRoute;
   const Responder responder(shared_from_this(), ++ticket_);
   Request request;
@@ -247,7 +255,7 @@ void Connection::dispatch() {
   request.body = std::move(message.body());
   read_target(request, {message.target().data(), message.target().size()});
   try {
-    read_headers(request, message);
+    read_headers(request, message, !old_version_);
   } catch (const RequestError& error) {
     return responder.answer(error.response());
   }
@@ -258,6 +266,7 @@ void Connection::refuse(const error_code& error) {
   using Http = beast::http::error;
   received_ = Clock::now();
   route_ = Metrics::kNoRoute;
+  bodyless_ = false;
   parser_.reset();
   pending_.clear();
   lingers_ = true;
@@ -312,6 +321,7 @@ void Connection::write(Response response) {
   if (!keep_alive_) head_.append("\r\nConnection: close");
   if (keep_alive_ && old_version_) head_.append("\r\nConnection: keep-alive");
   head_.append("\r\n\r\n");
+  if (bodyless_) response.body.clear();
   response.body.size() <= kJoinedBytes ? void(head_.append(response.body)) : void(body_ = std::move(response.body));
 
   // The socket nearly always takes all of it at once; only what it does not take needs a round through the loop.

@@ -74,6 +74,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   bool armed_ = false;  // told when the socket is readable
   bool keep_alive_ = true;
   bool old_version_ = false;  // HTTP/1.0
+  bool bodyless_ = false;     // HEAD: the answer is told without its body
   bool continued_ = false;
   bool draining_ = false;
   bool ended_ = false;    // the client sends nothing more

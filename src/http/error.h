@@ -49,8 +49,7 @@ Response error_response(std::exception_ptr thrown);
 // The body of 400 InvalidRequest for a bad field, as an item of a batch has it too.
 void write_invalid_field(JsonWriter& out, std::string_view pointer, std::string_view message);
 
-// A refused submission: the HTTP status, and the body.
+// Of a refused submission.
 int status_of(const Refusal& refusal);
-void write_refusal(JsonWriter& out, const Refusal& refusal);
 
 }  // namespace hapax::http

@@ -126,7 +126,10 @@ class FakeEngine : public Engine {
     if (failure) throw *failure;
   }
   EngineCounters counters() override { return {}; }
-  std::vector<QueueCount> queue_counts() override { return {{"default", "mail", 3, 2, std::nullopt}}; }
+  std::vector<QueueCount> queue_counts() override {
+    check_ready();
+    return {{"default", "mail", 3, 2, std::nullopt}};
+  }
 
   // Blocks until so many waits are open, were cancelled, or submissions are held.
   void await_waiting(std::size_t count) {

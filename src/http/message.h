@@ -14,6 +14,7 @@
 
 namespace hapax::http {
 
+// HEAD is a GET whose answer is sent without its body.
 enum class Method : std::uint8_t { get, post, put, del, other };
 
 // The views hold only while the handler's call lasts; what is needed later is copied.
@@ -28,6 +29,7 @@ struct Request {
   std::string_view authorization;
   std::string_view name_space_header;
   std::string_view idempotency_key;
+  bool has_origin = false;  // it comes from a page in a browser
 
   // Filled on the way to the handler.
   std::vector<std::string> params;  // of the path pattern, decoded, in order

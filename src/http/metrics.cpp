@@ -86,7 +86,8 @@ void Metrics::observe(std::size_t route, int status, std::chrono::steady_clock::
   counted.latency.Observe(std::chrono::duration<double>(took).count());
 }
 
-std::string Metrics::render(const EngineCounters& counters, const std::vector<QueueCount>& queues) const {
+std::string Metrics::render(const EngineCounters& counters,
+                            const std::optional<std::vector<QueueCount>>& queues) const {
   MetricFamily requests = family("hapax_http_requests_total", "Requests answered", MetricType::Counter);
   MetricFamily latency =
       family("hapax_http_request_duration_seconds", "From the whole request to its answer", MetricType::Histogram);
@@ -110,7 +111,7 @@ std::string Metrics::render(const EngineCounters& counters, const std::vector<Qu
   out.push_back(single("hapax_http_connections", "Open connections", MetricType::Gauge,
                        static_cast<double>(connections_.load(std::memory_order_relaxed))));
   add_engine(out, counters);
-  add_queues(out, queues);
+  if (queues) add_queues(out, *queues);
   out.push_back(single("process_start_time_seconds", "When the server started, since the epoch", MetricType::Gauge,
                        started_at_s_));
   MetricFamily build = family("hapax_build_info", "The version of the server", MetricType::Gauge);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,8 @@ class Metrics {
   void connection_opened() { connections_.fetch_add(1, std::memory_order_relaxed); }
   void connection_closed() { connections_.fetch_sub(1, std::memory_order_relaxed); }
 
-  std::string render(const EngineCounters& counters, const std::vector<QueueCount>& queues) const;
+  // Without `queues`, which are the store's to tell, the rest is told.
+  std::string render(const EngineCounters& counters, const std::optional<std::vector<QueueCount>>& queues) const;
 
  private:
   struct PerRoute {

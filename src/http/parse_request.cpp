@@ -19,10 +19,10 @@ namespace {
 constexpr std::int64_t kMaxQueues = 100;
 constexpr std::int64_t kMaxItems = static_cast<std::int64_t>(Engine::kMaxBatch);
 
-bool is_json_type(std::string_view content_type) {
+bool is_media_type(std::string_view content_type, std::string_view wanted) {
   std::string_view media = content_type.substr(0, content_type.find(';'));
   while (!media.empty() && (media.back() == ' ' || media.back() == '\t')) media.remove_suffix(1);
-  return std::equal(media.begin(), media.end(), kJsonType.begin(), kJsonType.end(),
+  return std::equal(media.begin(), media.end(), wanted.begin(), wanted.end(),
                     [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
 }
 
@@ -143,14 +143,23 @@ FinishItem parse_finish_item(const Json& document, const std::string& at) {
   return item;
 }
 
+// A browser sends what any page tells it to, also to this machine, unless the type is one that it must ask leave for.
+// Other clients may call JSON what curl -d calls it, or nothing.
+void check_media_type(const Request& request) {
+  if (is_media_type(request.content_type, kJsonType)) return;
+  if (request.has_origin) {
+    throw RequestError(415, "UnsupportedMediaType",
+                       "A request with an Origin header needs \"Content-Type: application/json\".");
+  }
+  if (request.body.empty() || request.content_type.empty()) return;
+  if (is_media_type(request.content_type, "application/x-www-form-urlencoded")) return;
+  throw RequestError(415, "UnsupportedMediaType", "The body must be JSON: send \"Content-Type: application/json\".");
+}
+
 }  // namespace
 
 Json parse_body(const Request& request) {
-  if (request.content_type.data() != nullptr && !request.body.empty() && !is_json_type(request.content_type)) {
-    throw RequestError(
-        415, "UnsupportedMediaType",
-        "The body must be JSON: send it with \"Content-Type: application/json\" or without a Content-Type.");
-  }
+  check_media_type(request);
   try {
     return parse_json(request.body);
   } catch (const InvalidJson& error) {
@@ -164,6 +173,7 @@ Json parse_body(const Request& request) {
 }
 
 void require_no_body(const Request& request) {
+  check_media_type(request);
   if (request.body.empty()) return;
   const Json document = parse_body(request);
   FieldReader(document).done();

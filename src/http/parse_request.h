@@ -14,7 +14,8 @@ namespace hapax::http {
 
 inline constexpr Duration kMaxWait = std::chrono::seconds(60);
 
-// The body as JSON: 415 for another media type, 400 InvalidJson with line and column.
+// The body as JSON: 415 for another media type (curl's form type counts as JSON, but not from a browser), 400 InvalidJson
+// with line and column.
 Json parse_body(const Request& request);
 
 // For routes whose request says everything in its path: no body, or {}.

@@ -103,6 +103,7 @@ Router::Match Router::find(Method method, std::string_view path) const {
     }
     if (!match.allow.empty()) match.allow += ", ";
     match.allow += to_string(route.method);
+    if (route.method == Method::get) match.allow += ", HEAD";
   }
   return match;
 }

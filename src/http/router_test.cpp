@@ -44,7 +44,7 @@ TEST(Router, UnknownPathsMatchNothing) {
 
 TEST(Router, AWrongMethodNamesTheRightOnes) {
   const Router router = sample();
-  EXPECT_EQ(router.find(Method::del, "/v1/tasks").allow, "POST, GET");
+  EXPECT_EQ(router.find(Method::del, "/v1/tasks").allow, "POST, GET, HEAD");
   EXPECT_EQ(router.find(Method::other, "/v1/tasks/x/cancel").allow, "POST");
 }
 

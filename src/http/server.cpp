@@ -1,6 +1,7 @@
 #include "http/server.h"
 
 #include <stdexcept>
+#include <system_error>
 
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>
@@ -61,7 +62,7 @@ class HttpServer final : public Server {
   }
 
  private:
-  void listen() {
+  void listen() try {
     tcp::resolver resolver(loops_[0]->context());
     const auto found = resolver.resolve(options_.host, std::to_string(options_.port), tcp::resolver::passive);
     endpoint_ = found.begin()->endpoint();
@@ -70,6 +71,9 @@ class HttpServer final : public Server {
     acceptor_->bind(endpoint_);
     acceptor_->listen();
     endpoint_ = acceptor_->local_endpoint();
+  } catch (const boost::system::system_error& error) {  // which is no std::system_error
+    throw std::system_error(static_cast<std::error_code>(error.code()),
+                            fmt::format("cannot listen on {}:{}", options_.host, options_.port));
   }
 
   void accept() {

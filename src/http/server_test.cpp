@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <future>
+#include <system_error>
 
 #include <gtest/gtest.h>
 
@@ -77,7 +78,7 @@ TEST(Server, ARequestInSinglePiecesIsOneRequest) {
   for (const char c : request_bytes("POST", "/v1/tasks", R"({"type":"t"})")) client.send(std::string(1, c));
   EXPECT_EQ(client.read().status, 201);
   client.send(
-      "POST /v1/tasks HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"typ\r\n7\r\ne\":\"t\"}\r\n0\r\n\r\n");
+      "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"typ\r\n7\r\ne\":\"t\"}\r\n0\r\n\r\n");
   EXPECT_EQ(client.read().status, 201);
 }
 
@@ -143,10 +144,65 @@ TEST(Server, MalformedJsonAndUtf8Are400WithTheirPlace) {
 TEST(Server, ABodyIsAskedForWhereTheClientWaitsToBeAsked) {
   Serving serving;
   TestClient client = serving.client();
-  client.send("POST /v1/tasks HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 12\r\n\r\n");
+  client.send("POST /v1/tasks HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 12\r\n\r\n");
   EXPECT_EQ(client.read().status, 100);
   client.send(R"({"type":"t"})");
   EXPECT_EQ(client.read().status, 201);
+}
+
+TEST(Server, HeadIsGetWithoutTheBody) {
+  Serving serving;
+  serving.engine.stored = {FakeEngine::task(1)};
+  const std::string task = "/v1/tasks/" + FakeEngine::id_of(1).to_string();
+  for (const std::string& path : {std::string("/health"), std::string("/openapi.json"), task, task + "/nothing"}) {
+    TestClient client = serving.client();
+    const Received got = client.call("GET", path);
+    client.send(request_bytes("HEAD", path, "", "Connection: close\r\n"));
+    const std::string head = client.rest();
+    EXPECT_TRUE(head.starts_with("HTTP/1.1 " + std::to_string(got.status))) << head;
+    EXPECT_TRUE(head.ends_with("\r\n\r\n")) << head;
+    EXPECT_NE(head.find("\r\nContent-Length: " + std::to_string(got.body.size()) + "\r\n"), std::string::npos) << head;
+  }
+  EXPECT_EQ(error_of(serving.call("GET", "/v1/claims")), "MethodNotAllowed");
+}
+
+TEST(Server, ATakenPortIsASystemErrorThatNamesTheAddress) {
+  Serving serving;
+  ServerOptions options = quick();
+  options.port = serving.server->port();
+  try {
+    start_server(serving.engine, options);
+    FAIL();
+  } catch (const std::system_error& error) {
+    EXPECT_EQ(error.code(), std::errc::address_in_use);
+    EXPECT_NE(std::string(error.what()).find(serving.server->address()), std::string::npos) << error.what();
+  }
+}
+
+TEST(Server, AnHttp11RequestWithoutAHostIs400) {
+  Serving serving;
+  TestClient without = serving.client(), twice = serving.client(), old = serving.client();
+  without.send("GET /health HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(error_of(without.read()), "MalformedHttp");
+  EXPECT_TRUE(without.at_end());
+  twice.send("GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
+  EXPECT_EQ(twice.read().status, 400);
+  old.send("GET /health HTTP/1.0\r\n\r\n");
+  EXPECT_EQ(old.read().status, 200);
+}
+
+TEST(Server, AFormPostIsJsonUnlessABrowserSendsIt) {
+  Serving serving;
+  const std::string form = "Content-Type: application/x-www-form-urlencoded\r\n", origin = "Origin: http://evil\r\n";
+  const auto status = [&](const std::string& headers) {
+    return serving.call("POST", "/v1/tasks", R"({"type":"t"})", headers).status;
+  };
+  EXPECT_EQ(status(form), 201);
+  EXPECT_EQ(status(form + origin), 415);
+  EXPECT_EQ(status(origin), 415);
+  EXPECT_EQ(status("Content-Type: application/json\r\n" + origin), 201);
+  EXPECT_EQ(serving.call("POST", "/v1/queues/q/pause", "", origin).status, 415);
+  EXPECT_EQ(serving.call("POST", "/v1/queues/q/pause", "", form).status, 200);
 }
 
 TEST(Server, UnknownPathsMethodsAndHeadersGivenTwice) {
@@ -154,7 +210,7 @@ TEST(Server, UnknownPathsMethodsAndHeadersGivenTwice) {
   EXPECT_EQ(error_of(serving.call("GET", "/v1/nothing")), "RouteNotFound");
   const Received wrong = serving.call("PATCH", "/v1/tasks");
   EXPECT_EQ(wrong.status, 405);
-  EXPECT_EQ(wrong.headers.at("allow"), "POST, GET");
+  EXPECT_EQ(wrong.headers.at("allow"), "POST, GET, HEAD");
   const Received twice =
       serving.call("POST", "/v1/tasks", R"({"type":"t"})", "Idempotency-Key: a\r\nIdempotency-Key: b\r\n");
   EXPECT_EQ(twice.status, 400);
@@ -258,6 +314,15 @@ TEST(Server, MetricsCountRequestsByRouteAndQueues) {
                            "process_start_time_seconds", "hapax_build_info"}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
   }
+}
+
+TEST(Server, MetricsAreToldWhileTheStoreFailsButNotItsQueues) {
+  Serving serving;
+  serving.engine.failure = Failure(Failure::Code::unavailable, "no disk");
+  const Received answer = serving.call("GET", "/metrics");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_NE(answer.body.find("hapax_store_failures_total"), std::string::npos);
+  EXPECT_EQ(answer.body.find("hapax_queue_pending"), std::string::npos);
 }
 
 TEST(LongPoll, AClientThatHangsUpIsHandedNothing) {

@@ -47,6 +47,12 @@ bool TestClient::fill() {
   return true;
 }
 
+std::string TestClient::rest() {
+  while (fill()) {
+  }
+  return std::exchange(buffer_, {});
+}
+
 bool TestClient::at_end() { return buffer_.empty() && !fill(); }
 
 Received TestClient::read() {

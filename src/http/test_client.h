@@ -25,6 +25,7 @@ class TestClient {
 
   void send(std::string_view bytes);
   Received read();
+  std::string rest();  // everything until the server closes
   bool at_end();  // blocks until the server closes or sends
   void close();
 

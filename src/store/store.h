@@ -5,7 +5,7 @@
 // returns. Time is the store's own, the same for everybody who shares it.
 //
 // After Failure::outcome_unknown the caller sends the same batch again and gets the answer of the first time: a submission is
-// recognised by its execution id, a report by its lease token, a control operation by its request key. Only a claim is
+// recognised by its execution id (only what it superseded is not told again), a report by its lease token, a control operation by its request key. Only a claim is
 // not repeated: what an unanswered one took comes back when its lease ends.
 //
 // Throws Failure only. Whatever is an answer, even an unwelcome one, is returned.
@@ -25,6 +25,7 @@
 #include "core/lease.h"
 #include "core/ledger.h"
 #include "core/policy.h"
+#include "core/report.h"
 #include "core/reuse.h"
 
 namespace hapax {
@@ -83,19 +84,6 @@ struct ExtendOutcome {
   std::optional<Time> lease_expires_at;
 
   bool operator==(const ExtendOutcome&) const = default;
-};
-
-struct Report {
-  struct Completed {
-    std::optional<std::string> result;  // JSON
-  };
-  struct Failed {
-    AttemptError error;
-    bool retryable = true;
-  };
-
-  LeaseToken token;
-  std::variant<Completed, Failed> outcome;
 };
 
 // An execution that was closed, purged with it if its retention is nothing.

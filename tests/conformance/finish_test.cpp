@@ -95,8 +95,25 @@ TEST_P(Finish, RepeatedCompletionIsAcceptedAgainAndChangesNothing) {
   const FinishOutcome first = complete(token, "1");
   const Execution stored = find(id).value();
   clock_.advance(1h);
-  EXPECT_EQ(complete(token, "2"), first);
+  EXPECT_EQ(complete(token, "1"), first);
   EXPECT_EQ(find(id), stored);
+}
+
+TEST_P(Finish, AnotherResultUnderAUsedTokenIsRefused) {
+  const auto id = submitted(Task()).id;
+  const LeaseToken token = token_of(claim_one());
+  complete(token, "1");
+  EXPECT_FALSE(complete(token, "2").accepted);
+  EXPECT_FALSE(fail(token).accepted);
+  EXPECT_EQ(find(id)->result, "1");
+}
+
+TEST_P(Finish, AResultAfterAReportedFailureIsRefused) {
+  const auto id = submitted(Task()).id;
+  const LeaseToken token = token_of(claim_one());
+  fail(token);
+  EXPECT_FALSE(complete(token, "1").accepted);
+  EXPECT_EQ(find(id)->status, Status::pending);
 }
 
 TEST_P(Finish, RepeatedFailureIsAcceptedAgainAndChangesNothing) {

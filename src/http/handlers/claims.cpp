@@ -1,7 +1,7 @@
 // Workers: claim, heartbeat, finish.
 #include "http/parse_request.h"
 #include "http/service.h"
-#include "http/write_execution.h"
+#include "wire/write_answer.h"
 
 namespace hapax::http {
 
@@ -21,7 +21,7 @@ struct Leases {
 Response claim_response(const std::vector<Execution>& executions) {
   JsonWriter out;
   out.begin_object().key("claims").begin_array();
-  for (const Execution& execution : executions) write_claim(out, execution);
+  for (const Execution& execution : executions) wire::write_claim(out, execution);
   out.end_array().end_object();
   return json_response(200, out.take());
 }

@@ -3,7 +3,7 @@
 #include "http/error.h"
 #include "http/query.h"
 #include "http/service.h"
-#include "http/write_execution.h"
+#include "wire/write_answer.h"
 
 namespace hapax::http {
 
@@ -26,7 +26,7 @@ void find_identity(Backend& backend, Request& request, const Responder& responde
                          "No submission of type '" + type + "' with the key '" + key + "' is in the ledger.");
     }
     JsonWriter out;
-    write_identity(out, *found);
+    wire::write_identity(out, *found);
     return json_response(200, out.take());
   });
 }

@@ -1,4 +1,7 @@
 // What those who run the server ask: health, readiness, metrics, the API's description, a front page.
+#include <spdlog/spdlog.h>
+
+#include "core/failure.h"
 #include "core/json_writer.h"
 #include "http/openapi.h"
 #include "http/service.h"
@@ -36,6 +39,16 @@ Response text_response(std::string_view body, std::string_view content_type) {
   return response;
 }
 
+// Nothing while the store fails: that is when the other metrics are needed most.
+std::optional<std::vector<QueueCount>> queue_counts(Engine& engine) {
+  try {
+    return engine.queue_counts();
+  } catch (const Failure& failure) {
+    spdlog::warn("http: metrics without the queues: {}", failure.what());
+    return {};
+  }
+}
+
 }  // namespace
 
 void add_operation_routes(Router& router, Backend& backend) {
@@ -53,7 +66,7 @@ void add_operation_routes(Router& router, Backend& backend) {
       Access::open);
   router.add(Method::get, "/metrics", [&backend](Request&, const Responder& responder) {
     backend.pool.answer(responder, [&backend] {
-      return text_response(backend.metrics->render(backend.engine.counters(), backend.engine.queue_counts()),
+      return text_response(backend.metrics->render(backend.engine.counters(), queue_counts(backend.engine)),
                            "text/plain; version=0.0.4; charset=utf-8");
     });
   });

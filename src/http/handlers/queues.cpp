@@ -4,7 +4,7 @@
 #include "http/parse_request.h"
 #include "http/query.h"
 #include "http/service.h"
-#include "http/write_execution.h"
+#include "wire/write_answer.h"
 
 namespace hapax::http {
 
@@ -18,7 +18,7 @@ std::string queue_name(const Request& request) {
 
 Response queue_response(const QueueView& queue) {
   JsonWriter out;
-  write_queue(out, queue);
+  wire::write_queue(out, queue);
   return json_response(200, out.take());
 }
 
@@ -27,7 +27,7 @@ void list_queues(Backend& backend, Request& request, const Responder& responder)
   backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space] {
     JsonWriter out;
     out.begin_object().key("queues").begin_array();
-    for (const QueueView& queue : engine.queues(name_space)) write_queue(out, queue);
+    for (const QueueView& queue : engine.queues(name_space)) wire::write_queue(out, queue);
     out.end_array().end_object();
     return json_response(200, out.take());
   });

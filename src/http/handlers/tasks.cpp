@@ -6,7 +6,7 @@
 #include "http/parse_request.h"
 #include "http/query.h"
 #include "http/service.h"
-#include "http/write_execution.h"
+#include "wire/write_answer.h"
 
 namespace hapax::http {
 
@@ -21,7 +21,7 @@ ExecutionId task_id(const Request& request) {
 Response submit_response(std::vector<SubmitResult> results) {
   const SubmitResult& result = results.at(0);
   JsonWriter out;
-  write_submit_result(out, result);
+  wire::write_submit_result(out, result);
   if (const auto* refusal = std::get_if<Refusal>(&result)) return json_response(status_of(*refusal), out.take());
   const auto& receipt = std::get<Receipt>(result);
   return json_response(receipt.created && !receipt.dry_run ? 201 : 200, out.take());
@@ -44,7 +44,7 @@ Response batch_response(const std::vector<std::string>& errors, const std::vecto
     if (!error.empty()) {
       out.raw(error);
     } else if (next != results.end()) {
-      write_submit_result(out, *next++);
+      wire::write_submit_result(out, *next++);
     } else {
       throw std::logic_error("the engine answered fewer submissions than it was given");
     }
@@ -86,7 +86,7 @@ void get_task(Backend& backend, Request& request, const Responder& responder) {
     const auto execution = engine.find(name_space, id);
     if (!execution) throw task_not_found(id.to_string());
     JsonWriter out;
-    write_execution(out, *execution);
+    wire::write_execution(out, *execution);
     return json_response(200, out.take());
   });
 }
@@ -101,7 +101,7 @@ void list_tasks(Backend& backend, Request& request, const Responder& responder) 
     if (more) executions.resize(limit);
     JsonWriter out;
     out.begin_object().key("executions").begin_array();
-    for (const Execution& execution : executions) write_execution(out, execution);
+    for (const Execution& execution : executions) wire::write_execution(out, execution);
     out.end_array().key("next_cursor");
     more ? out.string(executions.back().id.to_string()) : out.null();
     out.end_object();
@@ -119,56 +119,21 @@ void get_result(Backend& backend, Request& request, const Responder& responder) 
       responder.reply<std::optional<Execution>>([id](const std::optional<Execution>& execution) {
         if (!execution) throw task_not_found(id.to_string());
         JsonWriter out;
-        write_result(out, *execution);
+        wire::write_result(out, *execution);
         return json_response(is_closed(execution->status) ? 200 : 202, out.take());
       }));
   if (wait > Duration::zero() && waiting) responder.wait(std::move(waiting));
 }
 
-struct ControlError {
-  int status;
-  std::string_view code;
-  std::string message;
-};
-
-ControlError control_error(ControlOutcome::Kind kind, const std::string& id) {
-  switch (kind) {
-    case ControlOutcome::Kind::not_found:
-      return {404, "TaskNotFound", fmt::format("There is no task with the id '{}' in this namespace.", id)};
-    case ControlOutcome::Kind::not_retryable:
-      return {409, "TaskNotRetryable", "Only a failed, cancelled or timed-out task can be retried."};
-    case ControlOutcome::Kind::identity_taken:
-      return {409, "IdentityTaken", "The identity of this task belongs to a newer task by now."};
-    case ControlOutcome::Kind::failed_before:
-      return {409, "RequestFailedBefore",
-              "The operation under this Idempotency-Key failed before; use another key to try it again."};
-    case ControlOutcome::Kind::key_conflict:
-    case ControlOutcome::Kind::done: break;
-  }
-  return {409, "IdempotencyConflict", "This Idempotency-Key was used for another operation or another task."};
+int control_status(ControlOutcome::Kind kind) {
+  if (kind == ControlOutcome::Kind::done) return 200;
+  return kind == ControlOutcome::Kind::not_found ? 404 : 409;
 }
 
-Response control_response(const std::string& id, const ControlOutcome& outcome) {
+Response control_response(std::string_view id, const ControlOutcome& outcome) {
   JsonWriter out;
-  out.begin_object();
-  if (outcome.kind == ControlOutcome::Kind::done) {
-    out.key("id").string(id).key("status").string(to_string(outcome.status)).key("changed").boolean(outcome.changed);
-    out.key("idempotency_replayed").boolean(outcome.replayed).end_object();
-    return json_response(200, out.take());
-  }
-  const ControlError error = control_error(outcome.kind, id);
-  out.key("error").string(error.code).key("message").string(error.message);
-  if (outcome.kind == ControlOutcome::Kind::identity_taken && outcome.other) {
-    out.key("existing_execution_id").string(outcome.other->to_string());
-  }
-  if (outcome.kind == ControlOutcome::Kind::failed_before) {
-    const ControlError earlier = control_error(outcome.before, id);
-    out.key("earlier").begin_object();
-    out.key("error").string(earlier.code).key("message").string(earlier.message);
-    out.end_object();
-  }
-  out.key("idempotency_replayed").boolean(outcome.replayed).end_object();
-  return json_response(error.status, out.take());
+  wire::write_control(out, id, outcome);
+  return json_response(control_status(outcome.kind), out.take());
 }
 
 void control(Backend& backend, Request& request, const Responder& responder, ControlRequest::Action action) {

@@ -4,7 +4,7 @@
 #include "http/parse_request.h"
 #include "http/query.h"
 #include "http/service.h"
-#include "http/write_execution.h"
+#include "wire/write_answer.h"
 
 namespace hapax::http {
 
@@ -18,7 +18,7 @@ std::string type_name(const Request& request) {
 
 Response type_response(const TypeView& type) {
   JsonWriter out;
-  write_type(out, type);
+  wire::write_type(out, type);
   return json_response(200, out.take());
 }
 
@@ -27,7 +27,7 @@ void list_types(Backend& backend, Request& request, const Responder& responder) 
   backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space] {
     JsonWriter out;
     out.begin_object().key("types").begin_array();
-    for (const TypeView& type : engine.types(name_space)) write_type(out, type);
+    for (const TypeView& type : engine.types(name_space)) wire::write_type(out, type);
     out.end_array().end_object();
     return json_response(200, out.take());
   });

@@ -10,15 +10,6 @@ TokenCheck check(const Tables& tables, const LeaseToken& token) {
   return execution ? check_token(*execution, token) : TokenCheck::stale;
 }
 
-void apply(Execution& execution, const Report& report, Time now) {
-  if (const auto* completed = std::get_if<Report::Completed>(&report.outcome)) {
-    complete(execution, completed->result, now);
-  } else {
-    const auto& failed = std::get<Report::Failed>(report.outcome);
-    fail_attempt(execution, failed.error, failed.retryable, now);
-  }
-}
-
 }  // namespace
 
 ExtendOutcome extend(Tables& tables, const Extension& extension, Time now) {
@@ -39,6 +30,7 @@ FinishOutcome finish(Tables& tables, const Report& report, Time now) {
   if (token == TokenCheck::stale) return outcome;
 
   const ExecutionId& id = report.token.execution;
+  if (token == TokenCheck::repeated && !says_the_same(*tables.find(id), report)) return outcome;
   if (token == TokenCheck::current) tables.change(id, [&](Execution& execution) { apply(execution, report, now); });
 
   const Execution& execution = *tables.find(id);

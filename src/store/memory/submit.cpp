@@ -25,28 +25,11 @@ LedgerEntry new_entry(const Execution& execution, const std::optional<Duration>&
   return entry;
 }
 
-Execution from_tombstone(const LedgerEntry& entry) {
-  Execution execution;
-  execution.id = entry.owner;
-  execution.kind = entry.tombstone->kind;
-  execution.name_space = entry.name_space;
-  execution.type = entry.tombstone->type;
-  execution.queue = entry.tombstone->queue;
-  execution.input_hash = entry.input_hash;
-  execution.idempotency_key = entry.tombstone->idempotency_key;
-  execution.identity = entry.identity;
-  execution.status = entry.tombstone->status;
-  execution.created_at = entry.tombstone->created_at;
-  execution.run_at = entry.tombstone->created_at;
-  execution.finished_at = entry.tombstone->finished_at;
-  return execution;
-}
-
 SubmitOutcome answer_with_owner(const Tables& tables, SubmitOutcome::Kind kind, const LedgerEntry& entry) {
   SubmitOutcome outcome;
   outcome.kind = kind;
   const Execution* owner = tables.find(entry.owner);
-  outcome.execution = owner ? *owner : from_tombstone(entry);
+  outcome.execution = owner ? *owner : execution_of(entry);
   outcome.purged = owner == nullptr;
   outcome.expires_at = tables.dies_at(entry);
   return outcome;

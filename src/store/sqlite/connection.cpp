@@ -57,7 +57,14 @@ Connection::Connection(const ConnectionOptions& options) : options_(options) {
   }
 }
 
-Connection::~Connection() { sqlite3_close(handle_); }
+Connection::Connection(sqlite3* borrowed) : handle_(borrowed), owned_(false) {
+  const char* path = sqlite3_db_filename(borrowed, "main");
+  options_.path = path ? path : "";
+}
+
+Connection::~Connection() {
+  if (owned_) sqlite3_close(handle_);
+}
 
 int Connection::on_busy(void* self, int times) {
   auto& connection = *static_cast<Connection*>(self);

@@ -29,6 +29,8 @@ class Connection {
  public:
   // Throws Failure::misuse if the path cannot be opened for writing, Failure::corrupt if it is no database.
   explicit Connection(const ConnectionOptions& options);
+  // Somebody else's, as it is: nothing of it is changed, and it is not closed.
+  explicit Connection(sqlite3* borrowed);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -52,6 +54,7 @@ class Connection {
 
   ConnectionOptions options_;
   sqlite3* handle_ = nullptr;
+  bool owned_ = true;
   bool broken_ = false;
   std::chrono::steady_clock::time_point busy_since_{};
   std::uint32_t jitter_ = 0;

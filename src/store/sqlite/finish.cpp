@@ -16,15 +16,6 @@ TokenCheck check(Batch& batch, const LeaseToken& token, std::optional<Row>& row)
   return check_token(row->execution, token);
 }
 
-void apply(Execution& execution, const Report& report, Time now) {
-  if (const auto* completed = std::get_if<Report::Completed>(&report.outcome)) {
-    complete(execution, completed->result, now);
-  } else {
-    const auto& failed = std::get<Report::Failed>(report.outcome);
-    fail_attempt(execution, failed.error, failed.retryable, now);
-  }
-}
-
 }  // namespace
 
 ExtendOutcome extend(Batch& batch, const Extension& extension) {
@@ -45,6 +36,10 @@ FinishOutcome finish(Batch& batch, const Report& report) {
   std::optional<Row> row;
   const TokenCheck token = check(batch, report.token, row);
   if (token == TokenCheck::stale) return outcome;
+  if (token == TokenCheck::repeated) {
+    row = batch.tables.load_all(row->seq);
+    if (!says_the_same(row->execution, report)) return outcome;
+  }
 
   bool purged = false;
   if (token == TokenCheck::current) {

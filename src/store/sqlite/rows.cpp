@@ -166,20 +166,4 @@ void read_tombstone(const Run& run, int first_column, LedgerEntry& entry) {
   tombstone.finished_at = run.time(column);
 }
 
-Execution from_tombstone(const LedgerEntry& entry) {
-  Execution execution;
-  execution.id = entry.owner;
-  execution.kind = entry.tombstone->kind;
-  execution.name_space = entry.name_space;
-  execution.type = entry.tombstone->type;
-  execution.queue = entry.tombstone->queue;
-  execution.input_hash = entry.input_hash;
-  execution.idempotency_key = entry.tombstone->idempotency_key;
-  execution.identity = entry.identity;
-  execution.status = entry.tombstone->status;
-  execution.created_at = execution.run_at = entry.tombstone->created_at;
-  execution.finished_at = entry.tombstone->finished_at;
-  return execution;
-}
-
 }  // namespace hapax::sqlite

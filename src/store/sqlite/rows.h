@@ -49,7 +49,4 @@ std::int64_t key_hash(std::string_view key);
 extern const char* const kTombstoneColumns;  // the tables are called `t` and `q`
 void read_tombstone(const Run& run, int first_column, LedgerEntry& entry);
 
-// The owner, as far as its tombstone tells.
-Execution from_tombstone(const LedgerEntry& entry);
-
 }  // namespace hapax::sqlite

@@ -7,6 +7,8 @@
 #include "core/time.h"
 #include "store/store.h"
 
+struct sqlite3;
+
 namespace hapax {
 
 struct SqliteOptions {
@@ -19,5 +21,11 @@ struct SqliteOptions {
 // outlive the store. Throws Failure::misuse if the file cannot be opened, is no Hapax database, has an older schema
 // (says to run `hapax migrate`) or a newer one than this program knows; Failure::corrupt if SQLite finds it damaged.
 std::unique_ptr<Store> open_sqlite_store(const SqliteOptions& options, const Clock& clock);
+
+// Submits on a connection of the caller's to the store's file, inside a transaction that the caller began: the execution
+// exists if and only if the caller commits. On a Failure nothing of the submission is left in the transaction, which goes
+// on. Throws Failure::misuse if no transaction is open or the file is no Hapax database of this schema.
+SubmitOutcome submit_in_transaction(sqlite3* connection, const Submission& submission, const QueuePolicies& policies,
+                                    Time now);
 
 }  // namespace hapax

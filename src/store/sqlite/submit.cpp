@@ -29,7 +29,7 @@ SubmitOutcome answer_with(Batch& batch, SubmitOutcome::Kind kind, Held held) {
   outcome.kind = kind;
   outcome.expires_at = dies_at(held.entry, owner, retention_of_owner(batch.policies, held));
   outcome.purged = owner == nullptr;
-  outcome.execution = owner ? std::move(held.owner->execution) : from_tombstone(held.entry);
+  outcome.execution = owner ? std::move(held.owner->execution) : execution_of(held.entry);
   return outcome;
 }
 

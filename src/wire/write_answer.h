@@ -1,4 +1,4 @@
-// What the engine answers, as JSON.
+// What the engine answers, as JSON: the other side of read_answer.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 #include "core/json_writer.h"
 #include "engine/engine.h"
 
-namespace hapax::http {
+namespace hapax::wire {
 
 // Everything of an execution but its lease secrets.
 void write_execution(JsonWriter& out, const Execution& execution);
@@ -18,7 +18,10 @@ void write_tombstone(JsonWriter& out, const Execution& execution);
 
 void write_receipt(JsonWriter& out, const Receipt& receipt);
 
-// A receipt or the refusal's error body.
+// {"error","message",…}: the owner for a 409, the "pointer" to the field for a 400.
+void write_refusal(JsonWriter& out, const Refusal& refusal);
+
+// A receipt or a refusal.
 void write_submit_result(JsonWriter& out, const SubmitResult& result);
 
 // An execution as its claimer gets it, with the lease token.
@@ -27,8 +30,11 @@ void write_claim(JsonWriter& out, const Execution& execution);
 // {"id","status","result"?,"error"?,"execution"}
 void write_result(JsonWriter& out, const Execution& execution);
 
+// {"id","status","changed","idempotency_replayed"}, or the error body. `target` is the id as the caller wrote it.
+void write_control(JsonWriter& out, std::string_view target, const ControlOutcome& outcome);
+
 void write_queue(JsonWriter& out, const QueueView& queue);
 void write_type(JsonWriter& out, const TypeView& type);
 void write_identity(JsonWriter& out, const FoundIdentity& found);
 
-}  // namespace hapax::http
+}  // namespace hapax::wire

@@ -1,13 +1,26 @@
-#include "http/write_execution.h"
+#include "wire/write_answer.h"
 
 #include <gtest/gtest.h>
 
 #include "core/json.h"
-#include "http/error.h"
-#include "http/fake_engine.h"
 
-namespace hapax::http {
+namespace hapax::wire {
 namespace {
+
+ExecutionId id_of(std::uint8_t n) {
+  ExecutionId id;
+  id.bytes[15] = n;
+  return id;
+}
+
+Execution task() {
+  Execution execution;
+  execution.id = id_of(1);
+  execution.name_space = "default";
+  execution.type = "t";
+  execution.queue = "default";
+  return execution;
+}
 
 template <class Write, class Value>
 Json written(Write write, const Value& value) {
@@ -25,7 +38,7 @@ std::vector<std::string> names(const Json& object) {
 bool has(const Json& object, std::string_view name) { return object.find(name) != nullptr; }
 
 Execution running() {
-  Execution execution = FakeEngine::task(1);
+  Execution execution = task();
   execution.status = Status::running;
   execution.attempt = 2;
   execution.worker = "w";
@@ -36,7 +49,7 @@ Execution running() {
 }
 
 TEST(WriteExecution, APendingTaskHasAllMembersAndNullsForWhatIsNotThere) {
-  const Json json = written(write_execution, FakeEngine::task(1));
+  const Json json = written(write_execution, task());
   EXPECT_EQ(names(json), (std::vector<std::string>{"id",         "kind",       "namespace",        "type",
                                                    "queue",      "status",     "idempotency_key",  "input",
                                                    "priority",   "attempt",    "max_attempts",     "retry",
@@ -50,7 +63,7 @@ TEST(WriteExecution, APendingTaskHasAllMembersAndNullsForWhatIsNotThere) {
 }
 
 TEST(WriteExecution, NothingReturnedIsNotTheJsonNull) {
-  Execution execution = FakeEngine::task(1);
+  Execution execution = task();
   execution.status = Status::completed;
   EXPECT_FALSE(has(written(write_execution, execution), "result"));
   execution.result = "null";
@@ -96,8 +109,8 @@ TEST(WriteReceipt, CreatedAlwaysUnique) {
 
 TEST(WriteReceipt, ADuplicateSaysWhySinceWhenAndWhetherItIsStillThere) {
   Receipt receipt;
-  receipt.execution = FakeEngine::task(1);
-  receipt.match = Match{{{}, Strategy::caller_provided, {}}, from_ms(5), FakeEngine::id_of(9)};
+  receipt.execution = task();
+  receipt.match = Match{{{}, Strategy::caller_provided, {}}, from_ms(5), id_of(9)};
   receipt.result_expired = true;
   receipt.dry_run = true;
   const Json json = written(write_receipt, receipt);
@@ -115,7 +128,8 @@ TEST(WriteReceipt, ADuplicateSaysWhySinceWhenAndWhetherItIsStillThere) {
 Refusal refused(Refusal::Code code, Status status, std::optional<std::string> key = "payment-123") {
   Refusal refusal;
   refusal.code = code;
-  refusal.existing = FakeEngine::task(1);
+  refusal.message = "the engine's sentence";
+  refusal.existing = task();
   refusal.existing->status = status;
   refusal.existing->idempotency_key = std::move(key);
   refusal.existing->finished_at = from_ms(0);
@@ -127,7 +141,7 @@ Refusal refused(Refusal::Code code, Status status, std::optional<std::string> ke
 TEST(WriteRefusal, ACompletedOwnerIsToldWithItsResult) {
   const Json json = written(write_refusal, refused(Refusal::Code::task_already_completed, Status::completed));
   EXPECT_EQ(json.find("error")->text, "TaskAlreadyCompleted");
-  EXPECT_EQ(json.find("message")->text, "Task with key 'payment-123' already completed successfully");
+  EXPECT_EQ(json.find("message")->text, "the engine's sentence");
   EXPECT_EQ(names(json), (std::vector<std::string>{"error", "message", "existing_execution_id", "status",
                                                    "completed_at", "result"}));
 }
@@ -144,23 +158,5 @@ TEST(WriteRefusal, AConflictNamesBothHashesAndNoPayload) {
                                                    "existing_input_hash"}));
 }
 
-TEST(ErrorResponse, FailuresAre503AndSayWhetherToTryAgain) {
-  const auto response = [](Failure::Code code) {
-    return error_response(std::make_exception_ptr(Failure(code, "inside story")));
-  };
-  for (const auto code : {Failure::Code::unavailable, Failure::Code::outcome_unknown, Failure::Code::stopped}) {
-    const Response answer = response(code);
-    EXPECT_EQ(answer.status, 503);
-    ASSERT_EQ(answer.headers.size(), 1U);
-    EXPECT_EQ(answer.headers[0].first, "Retry-After");
-  }
-  EXPECT_NE(response(Failure::Code::stopped).body.find("ShuttingDown"), std::string::npos);
-  EXPECT_NE(response(Failure::Code::corrupt).body.find("StoreCorrupt"), std::string::npos);
-  EXPECT_EQ(response(Failure::Code::misuse).status, 500);
-  const Response unexpected = error_response(std::make_exception_ptr(std::runtime_error("inside story")));
-  EXPECT_EQ(unexpected.status, 500);
-  EXPECT_EQ(unexpected.body.find("inside story"), std::string::npos);
-}
-
 }  // namespace
-}  // namespace hapax::http
+}  // namespace hapax::wire

@@ -1,9 +1,10 @@
-#include "http/write_execution.h"
+#include "wire/write_answer.h"
 
 #include "core/lease.h"
-#include "http/error.h"
+#include "core/ledger.h"
+#include "wire/error_code.h"
 
-namespace hapax::http {
+namespace hapax::wire {
 
 namespace {
 
@@ -122,6 +123,27 @@ void write_receipt(JsonWriter& out, const Receipt& receipt) {
   out.end_object();
 }
 
+void write_refusal(JsonWriter& out, const Refusal& refusal) {
+  out.begin_object().key("error").string(to_string(refusal.code)).key("message").string(refusal.message);
+  if (!refusal.existing) {
+    out.key("pointer").string(refusal.pointer).end_object();
+    return;
+  }
+  const Execution& existing = *refusal.existing;
+  out.key("existing_execution_id").string(existing.id.to_string());
+  out.key("status").string(to_string(existing.status));
+  if (refusal.code == Refusal::Code::task_already_completed) {
+    time_member(out, "completed_at", existing.finished_at);
+    if (existing.result) out.key("result").raw(*existing.result);
+  }
+  if (refusal.code == Refusal::Code::idempotency_conflict) {
+    out.key("input_hash");
+    refusal.input_hash ? out.string(refusal.input_hash->to_string()) : out.null();
+    out.key("existing_input_hash").string(existing.input_hash.to_string());
+  }
+  out.end_object();
+}
+
 void write_submit_result(JsonWriter& out, const SubmitResult& result) {
   if (const auto* receipt = std::get_if<Receipt>(&result)) {
     write_receipt(out, *receipt);
@@ -154,6 +176,26 @@ void write_result(JsonWriter& out, const Execution& execution) {
   out.key("execution");
   write_execution(out, execution);
   out.end_object();
+}
+
+void write_control(JsonWriter& out, std::string_view target, const ControlOutcome& outcome) {
+  const auto write_why = [&](ControlOutcome::Kind kind) {
+    out.key("error").string(to_string(kind)).key("message").string(describe(kind, target));
+  };
+  out.begin_object();
+  if (outcome.kind == ControlOutcome::Kind::done) {
+    out.key("id").string(target).key("status").string(to_string(outcome.status));
+    out.key("changed").boolean(outcome.changed);
+  } else {
+    write_why(outcome.kind);
+    if (outcome.other) out.key("existing_execution_id").string(outcome.other->to_string());
+  }
+  if (outcome.kind == ControlOutcome::Kind::failed_before) {
+    out.key("earlier").begin_object();
+    write_why(outcome.before);
+    out.end_object();
+  }
+  out.key("idempotency_replayed").boolean(outcome.replayed).end_object();
 }
 
 void write_queue(JsonWriter& out, const QueueView& queue) {
@@ -197,23 +239,11 @@ void write_identity(JsonWriter& out, const FoundIdentity& found) {
   if (found.owner) {
     write_execution(out, *found.owner);
   } else if (entry.tombstone) {
-    const Tombstone& tombstone = *entry.tombstone;
-    Execution purged;
-    purged.id = entry.owner;
-    purged.name_space = entry.name_space;
-    purged.input_hash = entry.input_hash;
-    purged.kind = tombstone.kind;
-    purged.type = tombstone.type;
-    purged.queue = tombstone.queue;
-    purged.idempotency_key = tombstone.idempotency_key;
-    purged.status = tombstone.status;
-    purged.created_at = tombstone.created_at;
-    purged.finished_at = tombstone.finished_at;
-    write_tombstone(out, purged);
+    write_tombstone(out, execution_of(entry));
   } else {
     out.null();
   }
   out.end_object();
 }
 
-}  // namespace hapax::http
+}  // namespace hapax::wire

@@ -1,0 +1,125 @@
+// The app: a store or a server opened by its URL, the tasks that this program knows, and the verbs on them.
+//
+//   auto app = hapax::open("sqlite:orders.db");            // or memory:, http://127.0.0.1:7373
+//   app.task("charge_card", charge_card, {.queue = "payments"});
+//   auto handle = app.submit(charge_card, Order{456, 99.99}, hapax::key("charge-order-456"));
+//   app.work();                                            // here, or in another process
+//   auto charge = handle.result<std::string>();
+//
+// Say it twice, it happens once: the second submit with the same key gives the handle of the first one's task.
+//
+// An App is a handle to shared state: copies are cheap and mean the same. All methods may be called from any thread; task()
+// before work(). Whatever goes wrong is thrown as hapax::Error.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hapax/detail/function.h"
+#include "hapax/error.h"
+#include "hapax/json.h"
+#include "hapax/options.h"
+#include "hapax/task.h"
+
+struct sqlite3;
+
+namespace hapax {
+
+namespace detail {
+class AppState;
+}
+
+// One submission of a batch.
+struct BatchItem {
+  std::string type;
+  std::string input_json;
+  SubmitOptions options;
+
+  template <class Input>
+  static BatchItem of(std::string type, const Input& input, SubmitOptions options = {}) {
+    return {std::move(type), to_json(input), std::move(options)};
+  }
+};
+
+class App {
+ public:
+  // Declares a task: from now on work() runs `function` for tasks of that type, and submit() takes the function for its name. A
+  // task is any callable that takes at most two parameters, in this order: a TaskContext&, and the input by value or by
+  // reference to const. What it returns is the result.
+  //
+  //   std::string charge_card(const Order&);
+  //   app.task("send_mail", [](hapax::TaskContext& context, const Mail& mail) { … });
+  template <class Function>
+  App& task(std::string type, Function function, TaskOptions options = {}) {
+    const void* address = detail::address_of(function);
+    declare(std::move(type), std::move(options), detail::handler_of(std::move(function)), address);
+    return *this;
+  }
+
+  // Declares what runs for every type that has no task of its own: JSON text in, JSON text out ("" for nothing).
+  App& any_task(detail::Handler handler, TaskOptions options = {}) {
+    declare("", std::move(options), std::move(handler), nullptr);
+    return *this;
+  }
+
+  // Submits a task and returns when it is durable. If its identity was submitted before, nothing happens and the handle is the
+  // existing task's: Handle::created() tells. The same key with another input throws IdempotencyConflict.
+  template <class Input>
+  Handle submit(std::string_view type, const Input& input, const SubmitOptions& options = {}) {
+    return submit_json(type, to_json(input), options);
+  }
+
+  // By the function instead of its name: it must have been declared, and the input must be what it takes.
+  template <class Result, class... Parameters, class Input>
+  Handle submit(Result (*function)(Parameters...), const Input& input, const SubmitOptions& options = {}) {
+    detail::check_input<Input, Parameters...>();
+    return submit_json(type_of(reinterpret_cast<const void*>(function)), to_json(input), options);
+  }
+
+  // Up to 1,000 at once, in one commit. In order; the first of two equal identities creates, the second finds it. An item that
+  // is refused throws when its handle is used, and does not keep the others from being submitted.
+  std::vector<Handle> submit_batch(const std::vector<BatchItem>& items);
+
+  // Submits inside a transaction that the caller began on a SQLite connection of its own to the file this app has open: the
+  // task exists if and only if the caller commits. Only for sqlite: URLs. The handle is good after the commit.
+  template <class Input>
+  Handle submit_in(sqlite3* connection, std::string_view type, const Input& input, const SubmitOptions& options = {}) {
+    return submit_json_in(connection, type, to_json(input), options);
+  }
+
+  // The task of that id, wherever it was submitted. Throws TaskNotFound where there is none.
+  Handle find(std::string_view id);
+
+  // Runs tasks until stop() is called, or SIGTERM or SIGINT comes: then it finishes what runs, reports it, and returns. Leases
+  // are renewed from a thread of its own, so a handler may take as long as it likes.
+  void work(const WorkOptions& options = {});
+
+  // Makes work() return as on SIGTERM. May be called from any thread and from a handler.
+  void stop();
+
+  // The untyped forms.
+  Handle submit_json(std::string_view type, std::string input_json, const SubmitOptions& options = {});
+  Handle submit_json_in(sqlite3* connection, std::string_view type, std::string input_json,
+                        const SubmitOptions& options = {});
+
+ private:
+  friend App open(const std::string& url, const OpenOptions& options);
+  explicit App(std::shared_ptr<detail::AppState> state) : state_(std::move(state)) {}
+
+  void declare(std::string type, TaskOptions options, detail::Handler handler, const void* address);
+  std::string type_of(const void* address) const;
+
+  std::shared_ptr<detail::AppState> state_;
+};
+
+// Opens `memory:`, `sqlite:FILE` (created if it is new), or a server at `http://host:port`. The same program runs on each.
+// Throws Error with a sentence that says what to do.
+App open(const std::string& url, const OpenOptions& options = {});
+
+}  // namespace hapax

@@ -1,0 +1,52 @@
+// What the library throws, and what a handler may throw.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace hapax {
+
+// Something that was asked of Hapax did not come about. `code` is the word of the HTTP API for it: IdempotencyConflict,
+// TaskAlreadyExists, TaskAlreadyCompleted, InvalidRequest, TaskNotFound, StoreUnavailable, … what() is a sentence for people.
+class Error : public std::runtime_error {
+ public:
+  Error(std::string code, const std::string& message, bool safe_to_retry = false)
+      : std::runtime_error(message), code_(std::move(code)), safe_to_retry_(safe_to_retry) {}
+
+  const std::string& code() const { return code_; }
+
+  // The same call again may work, and with an idempotency key it cannot do the work twice.
+  bool safe_to_retry() const { return safe_to_retry_; }
+
+ private:
+  std::string code_;
+  bool safe_to_retry_;
+};
+
+// Thrown by Handle::result(): the task was closed without a result. code() is TaskFailed, TaskCancelled or TaskTimedOut;
+// `type` and what() are those of the last attempt's error.
+class TaskFailed : public Error {
+ public:
+  TaskFailed(std::string code, std::string type, const std::string& message)
+      : Error(std::move(code), message), type_(std::move(type)) {}
+
+  const std::string& type() const { return type_; }
+
+ private:
+  std::string type_;
+};
+
+// For handlers: thrown when trying again is of no use (the card was declined). The task fails at once, whatever attempts are
+// left. Any other exception means: try again later.
+class FinalError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// For handlers: thrown to acknowledge a cancel that TaskContext::cancel_requested() told of.
+class Cancelled : public std::runtime_error {
+ public:
+  Cancelled() : std::runtime_error("cancelled on request") {}
+};
+
+}  // namespace hapax

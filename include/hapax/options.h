@@ -1,0 +1,68 @@
+// The options of opening, declaring, submitting and working. All are aggregates: name only what you set.
+//
+//   app.submit("charge_card", order, {.key = "order-456", .priority = 10});
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hapax {
+
+using Milliseconds = std::chrono::milliseconds;
+
+struct OpenOptions {
+  std::string name_space = "default";
+  std::string token = {};  // for http://: sent as the bearer token
+};
+
+// Of a task type, when it is declared to the app. `queue` is where it waits unless the submission says otherwise, and where
+// App::work() looks for it.
+struct TaskOptions {
+  std::string queue = "default";
+};
+
+struct RetryOptions {
+  std::optional<Milliseconds> initial = {};  // the pause after the first failure (1 s)
+  std::optional<double> factor = {};         // how it grows (2)
+  std::optional<Milliseconds> max = {};      // and where it stops growing (60 s)
+};
+
+// Of one submission. What is absent, the type's settings decide, then the queue's, then the server's.
+struct SubmitOptions {
+  std::optional<std::string> key = {};    // the idempotency key: your name for this one intent
+  std::optional<std::string> scope = {};  // "type" (default), "queue", "global", or a name of your own
+  std::optional<std::string> queue = {};
+
+  std::optional<std::string> identity = {};  // "caller_provided", "strict", "contextual", "always_unique"
+  std::optional<std::vector<std::string>> identity_fields = {};  // JSON Pointers, for "contextual"
+  std::optional<std::string> reuse = {};         // "allow_failed", "reject", "allow_closed", "replace"
+  std::optional<std::string> on_duplicate = {};  // "return", or "error": throw TaskAlreadyExists, TaskAlreadyCompleted
+  std::optional<Milliseconds> idempotency_ttl = {};
+
+  std::optional<std::int32_t> priority = {};  // higher goes first
+  std::optional<std::chrono::system_clock::time_point> run_at = {};
+  std::optional<Milliseconds> delay = {};
+  std::optional<std::int32_t> max_attempts = {};
+  RetryOptions retry = {};
+  std::optional<Milliseconds> timeout = {};   // of one attempt
+  std::optional<Milliseconds> deadline = {};  // of all attempts together, from now
+  std::optional<std::string> concurrency_key = {};
+  bool dry_run = false;  // tell what would happen, and change nothing
+};
+
+// The usual one, short: app.submit("charge_card", order, hapax::key("order-456")).
+inline SubmitOptions key(std::string idempotency_key) { return {.key = std::move(idempotency_key)}; }
+
+struct WorkOptions {
+  std::size_t threads = 4;                // handlers that run at once
+  std::vector<std::string> queues = {};   // empty: those of the declared tasks
+  std::string name = {};                  // of this worker, shown with the tasks it runs; empty: host and pid
+  Milliseconds lease{60'000};             // a worker that is not heard of for so long has died
+  bool handle_signals = true;             // SIGTERM and SIGINT drain: finish what runs, claim nothing more, return
+  std::optional<Milliseconds> until_idle_for = {};  // return when there was nothing to do for so long
+};
+
+}  // namespace hapax

@@ -1,0 +1,67 @@
+#include "client/http_client.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "client/http_exchange.h"
+#include "client/http_waits.h"
+
+namespace hapax {
+
+HttpClient::HttpClient(std::string base_url, std::vector<std::string> headers)
+    : base_url_(std::move(base_url)), headers_(std::move(headers)) {
+  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
+  static_cast<void>(initialised);
+}
+
+HttpClient::~HttpClient() = default;
+
+HttpAnswer HttpClient::send(const HttpRequest& request) {
+  std::unique_ptr<HttpExchange> exchange;
+  {
+    std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      exchange = std::move(idle_.back());
+      idle_.pop_back();
+    }
+  }
+  if (!exchange) exchange = std::make_unique<HttpExchange>();
+  exchange->prepare(base_url_, headers_, request);
+  CURLcode result;
+  do result = curl_easy_perform(exchange->easy());
+  while (exchange->may_repeat(result));
+
+  Outcome outcome = exchange->take(result);
+  if (const auto* failure = std::get_if<Failure>(&outcome)) throw *failure;
+  std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(exchange));
+  return std::get<HttpAnswer>(std::move(outcome));
+}
+
+std::shared_ptr<HttpClient::Call> HttpClient::start(HttpRequest request, std::function<void(Outcome)> done) {
+  Waits* waits = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    if (!waits_) waits_ = std::make_unique<Waits>(base_url_, headers_);
+    waits = waits_.get();
+  }
+  return waits->start(std::move(request), std::move(done));
+}
+
+std::string percent_encode(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                       c == '.' || c == '_' || c == '~';
+    encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return encoded;
+}
+
+bool fits_in_header(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+}  // namespace hapax

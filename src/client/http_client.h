@@ -1,0 +1,73 @@
+// HTTP exchanges over kept connections, on libcurl. May be shared between threads.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/failure.h"
+
+namespace hapax {
+
+struct HttpRequest {
+  std::string method;
+  std::string path;                  // and query, percent-encoded
+  std::string body;                  // JSON
+  std::vector<std::string> headers;  // "Name: value"
+  std::chrono::milliseconds timeout{30'000};
+  // How often it is sent again when its answer was lost: 0 unless the server recognises what it had before.
+  int repeats = 0;
+};
+
+struct HttpAnswer {
+  int status = 0;
+  std::string body;
+};
+
+class HttpClient {
+ public:
+  // `headers` go with every request.
+  HttpClient(std::string base_url, std::vector<std::string> headers);
+
+  // Takes back what is under way, as HttpCall::cancel() does.
+  ~HttpClient();
+
+  // Blocks until the answer is there. A request that was never sent or never answered throws Failure: unavailable if it
+  // cannot have reached the server, outcome_unknown if it may have.
+  HttpAnswer send(const HttpRequest& request);
+
+  // A request that waits at the server. All of them share one thread, on which `done` is called, once, with the answer or
+  // what send() would have thrown; Failure::stopped if it was taken back. `done` must not block.
+  class Call {
+   public:
+    virtual ~Call() = default;
+    // Ends the exchange at once, whatever the server does, unless it is over.
+    virtual void cancel() = 0;
+  };
+  using Outcome = std::variant<HttpAnswer, Failure>;
+  std::shared_ptr<Call> start(HttpRequest request, std::function<void(Outcome)> done);
+
+  const std::string& base_url() const { return base_url_; }
+
+ private:
+  class Waits;
+
+  const std::string base_url_;
+  const std::vector<std::string> headers_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<class HttpExchange>> idle_;
+  std::unique_ptr<Waits> waits_;  // from the first one on
+};
+
+// Percent-encodes everything but letters, digits and -._~ for a path segment or a query value.
+std::string percent_encode(std::string_view text);
+
+// Whether a header can carry the text: no control characters.
+bool fits_in_header(std::string_view text);
+
+}  // namespace hapax

@@ -1,0 +1,113 @@
+#include "client/http_exchange.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace hapax {
+
+namespace {
+
+// Younger than the 75 seconds after which a server closes an idle connection.
+constexpr long kMaxIdleSeconds = 60;
+constexpr long kConnectTimeoutMs = 5000;
+
+}  // namespace
+
+HttpExchange::HttpExchange() : easy_(curl_easy_init()) {
+  if (!easy_) throw std::bad_alloc();
+}
+
+HttpExchange::~HttpExchange() { curl_easy_cleanup(easy_); }
+
+void HttpExchange::prepare(const std::string& base_url, const std::vector<std::string>& always, HttpRequest request) {
+  base_url_ = &base_url;
+  request_ = std::move(request);
+  answer_.clear();
+  error_[0] = '\0';
+  curl_slist* list = nullptr;
+  for (const auto* headers : {&always, &std::as_const(request_.headers)}) {
+    for (const std::string& header : *headers) list = curl_slist_append(list, header.c_str());
+  }
+  list = curl_slist_append(list, "Expect:");  // no round trip before a large body
+  list = curl_slist_append(list, "Content-Type: application/json");
+  headers_.reset(list);
+
+  curl_easy_reset(easy_);
+  curl_easy_setopt(easy_, CURLOPT_URL, (base_url + request_.path).c_str());
+  curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);  // a queue may be called ".."
+  curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy_, CURLOPT_TCP_NODELAY, 1L);
+  curl_easy_setopt(easy_, CURLOPT_MAXAGE_CONN, kMaxIdleSeconds);
+  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_.get());
+  curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_);
+  curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
+  curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, static_cast<long>(request_.timeout.count()));
+  curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, append_answer);
+  curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
+  curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
+  if (request_.method != "GET") set_body();
+}
+
+// On a kept connection that breaks before the answer comes, curl sends the request again by itself. One that must not go
+// out twice is therefore read from a function that cannot start over.
+void HttpExchange::set_body() {
+  if (request_.method == "POST") {
+    curl_easy_setopt(easy_, CURLOPT_POST, 1L);
+  } else {
+    curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, request_.method.c_str());
+    if (request_.body.empty()) return;
+  }
+  curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+  if (request_.repeats > 0 || request_.body.empty()) {
+    curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, request_.body.data());
+  } else {
+    unsent_ = request_.body;
+    curl_easy_setopt(easy_, CURLOPT_READFUNCTION, read_body);
+    curl_easy_setopt(easy_, CURLOPT_READDATA, this);
+  }
+}
+
+std::size_t HttpExchange::read_body(char* data, std::size_t size, std::size_t count, void* exchange) {
+  std::string_view& unsent = static_cast<HttpExchange*>(exchange)->unsent_;
+  const std::size_t length = std::min(size * count, unsent.size());
+  std::memcpy(data, unsent.data(), length);
+  unsent.remove_prefix(length);
+  return length;
+}
+
+std::size_t HttpExchange::append_answer(char* data, std::size_t size, std::size_t count, void* exchange) {
+  static_cast<HttpExchange*>(exchange)->answer_.append(data, size * count);
+  return size * count;
+}
+
+bool HttpExchange::never_sent(CURLcode result) const {
+  if (result == CURLE_SEND_FAIL_REWIND) return false;
+  long sent_bytes = 0;
+  curl_easy_getinfo(easy_, CURLINFO_REQUEST_SIZE, &sent_bytes);
+  return sent_bytes == 0;
+}
+
+bool HttpExchange::may_repeat(CURLcode result) {
+  if (result == CURLE_OK || request_.repeats == 0 || never_sent(result)) return false;
+  --request_.repeats;
+  answer_.clear();
+  error_[0] = '\0';
+  return true;
+}
+
+HttpClient::Outcome HttpExchange::take(CURLcode result) {
+  if (result != CURLE_OK) {
+    const std::string why = error_[0] ? error_ : curl_easy_strerror(result);
+    return Failure(never_sent(result) ? Failure::Code::unavailable : Failure::Code::outcome_unknown,
+                   fmt::format("{} does not answer: {}", *base_url_, why));
+  }
+  long status = 0;
+  curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
+  return HttpAnswer{static_cast<int>(status), std::move(answer_)};
+}
+
+}  // namespace hapax

@@ -1,0 +1,48 @@
+// One request and its answer, on a curl handle that keeps its connection for the next one.
+#pragma once
+
+#include <curl/curl.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/http_client.h"
+
+namespace hapax {
+
+class HttpExchange {
+ public:
+  HttpExchange();
+  ~HttpExchange();
+  HttpExchange(const HttpExchange&) = delete;
+  HttpExchange& operator=(const HttpExchange&) = delete;
+
+  // What the exchange is about. `base_url` and `always` must outlive it.
+  void prepare(const std::string& base_url, const std::vector<std::string>& always, HttpRequest request);
+
+  CURL* easy() const { return easy_; }
+
+  // After curl has ended it: whether it is to be sent again, because the answer was lost and repeating does no harm.
+  bool may_repeat(CURLcode result);
+
+  // The answer, or the failure.
+  HttpClient::Outcome take(CURLcode result);
+
+ private:
+  void set_body();
+  bool never_sent(CURLcode result) const;
+  static std::size_t read_body(char* data, std::size_t size, std::size_t count, void* exchange);
+  static std::size_t append_answer(char* data, std::size_t size, std::size_t count, void* exchange);
+
+  CURL* const easy_;
+  std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers_{nullptr, curl_slist_free_all};
+  const std::string* base_url_ = nullptr;
+  HttpRequest request_;
+  std::string_view unsent_;  // of the body, where curl may not send it twice
+  std::string answer_;
+  char error_[CURL_ERROR_SIZE] = "";
+};
+
+}  // namespace hapax

@@ -1,0 +1,42 @@
+// From a URL to an engine: embedded over a store, or a server far away.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "engine/engine.h"
+#include "engine/local_engine.h"
+#include "store/store.h"
+
+struct sqlite3;
+
+namespace hapax {
+
+// A URL that names nothing this build knows. what() says what to write instead.
+class BadUrl : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Opens the store of a URL: memory:, sqlite:FILE. Throws BadUrl, or Failure if the store cannot be opened.
+std::unique_ptr<Store> open_store(const std::string& url);
+
+struct Opened {
+  std::shared_ptr<Engine> engine;
+
+  // Submits inside the caller's own transaction; empty where the store has none. See hapax::App::submit_in().
+  std::function<SubmitResult(sqlite3*, const std::string& name_space, SubmitRequest)> submit_in;
+};
+
+struct OpenEngineOptions {
+  std::string token = {};              // for http://
+  std::string name_space = "default";
+  EngineOptions engine = {};           // for a store
+};
+
+// Opens a store's URL with an engine of its own, or http://host:port. Throws BadUrl or Failure.
+Opened open_engine(const std::string& url, OpenEngineOptions options = {});
+
+}  // namespace hapax

@@ -1,0 +1,307 @@
+// The library from its user's side, the same on every kind of URL.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <boost/describe.hpp>
+
+#include <atomic>
+#include <latch>
+#include <thread>
+
+#include "engine/local_engine.h"
+#include "hapax/hapax.h"
+#include "http/server.h"
+#include "open/open_engine.h"
+#include "support/temp_dir.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Order {
+  int id = 0;
+  double amount = 0;
+};
+BOOST_DESCRIBE_STRUCT(Order, (), (id, amount))
+
+struct Charge {
+  std::string reference;
+  double amount = 0;
+};
+BOOST_DESCRIBE_STRUCT(Charge, (), (reference, amount))
+
+Charge charge_card(const Order& order) { return {"charge-" + std::to_string(order.id), order.amount}; }
+
+// A URL of each kind, with what must live behind it.
+class Place {
+ public:
+  explicit Place(const std::string& kind) {
+    if (kind == "http") {
+      engine_ = hapax::start_engine(hapax::open_store("memory:"), {});
+      hapax::ServerOptions options;
+      options.port = 0;
+      server_ = hapax::start_server(*engine_, options);
+      url_ = "http://127.0.0.1:" + std::to_string(server_->port());
+    } else {
+      url_ = kind == "memory" ? "memory:" : "sqlite:" + (dir_.path() / "app.db").string();
+    }
+  }
+
+  const std::string& url() const { return url_; }
+
+ private:
+  hapax::TempDir dir_;
+  std::unique_ptr<hapax::LocalEngine> engine_;
+  std::unique_ptr<hapax::Server> server_;
+  std::string url_;
+};
+
+class AppTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  Place place_{GetParam()};
+  hapax::App app_ = hapax::open(place_.url());
+
+  void work(hapax::WorkOptions options = {}) {
+    options.handle_signals = false;
+    if (!options.until_idle_for) options.until_idle_for = 50ms;
+    app_.work(options);
+  }
+};
+
+TEST_P(AppTest, ATaskIsAFunction) {
+  app_.task("charge_card", charge_card, {.queue = "payments"});
+  const auto handle = app_.submit(charge_card, Order{456, 99.99}, hapax::key("charge-order-456"));
+  EXPECT_TRUE(handle.created());
+  EXPECT_EQ(handle.status(), "pending");
+  work();
+  const auto charge = handle.result<Charge>();
+  EXPECT_EQ(charge.reference, "charge-456");
+  EXPECT_EQ(charge.amount, 99.99);
+  EXPECT_EQ(handle.status(), "completed");
+}
+
+TEST_P(AppTest, SaidTwiceItHappensOnce) {
+  std::atomic<int> runs = 0;
+  app_.task("count", [&](const Order&) { return ++runs; });
+  const auto first = app_.submit("count", Order{1, 2}, hapax::key("k"));
+  const auto second = app_.submit("count", Order{1, 2}, hapax::key("k"));
+  EXPECT_FALSE(second.created());
+  EXPECT_TRUE(second.deduplicated_from());
+  EXPECT_EQ(first.id(), second.id());
+  work();
+  EXPECT_EQ(second.result<int>(), 1);
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_P(AppTest, TheSameKeyWithAnotherInputIsAConflict) {
+  app_.submit("t", Order{1, 2}, hapax::key("k"));
+  try {
+    app_.submit("t", Order{1, 3}, hapax::key("k"));
+    FAIL() << "no conflict";
+  } catch (const hapax::Error& error) {
+    EXPECT_EQ(error.code(), "IdempotencyConflict");
+    EXPECT_FALSE(error.safe_to_retry());
+  }
+}
+
+TEST_P(AppTest, ADuplicateCanBeAnError) {
+  app_.submit("t", 1, hapax::key("k"));
+  EXPECT_THROW(app_.submit("t", 1, {.key = "k", .on_duplicate = "error"}), hapax::Error);
+}
+
+TEST_P(AppTest, EveryShapeOfHandlerWorks) {
+  app_.task("nothing", [] {});
+  app_.task("context", [](hapax::TaskContext& context) { return context.attempt(); });
+  app_.task("input", [](int n) { return n + 1; });
+  app_.task("both", [](hapax::TaskContext& context, const std::vector<int>& n) {
+    return context.type() + std::to_string(n.size());
+  });
+  const auto nothing = app_.submit("nothing", nullptr), context = app_.submit("context", nullptr),
+             input = app_.submit("input", 41), both = app_.submit("both", std::vector{1, 2, 3});
+  work();
+  EXPECT_EQ(nothing.result_json(), "");
+  EXPECT_EQ(context.result<int>(), 1);
+  EXPECT_EQ(input.result<int>(), 42);
+  EXPECT_EQ(both.result<std::string>(), "both3");
+}
+
+TEST_P(AppTest, AnExceptionIsTriedAgainAndAFinalErrorIsNot) {
+  std::atomic<int> attempts = 0;
+  app_.task("flaky", [&] {
+    if (++attempts < 3) throw std::runtime_error("not yet");
+    return attempts.load();
+  });
+  app_.task("declined", []() -> int { throw hapax::FinalError("card declined"); });
+  const hapax::SubmitOptions quick{.retry = {.initial = 1ms}};
+  const auto flaky = app_.submit("flaky", nullptr, quick), declined = app_.submit("declined", nullptr, quick);
+  work({.until_idle_for = 200ms});
+  EXPECT_EQ(flaky.result<int>(), 3);
+  try {
+    declined.result<int>();
+    FAIL() << "a result of a failed task";
+  } catch (const hapax::TaskFailed& error) {
+    EXPECT_EQ(error.code(), "TaskFailed");
+    EXPECT_EQ(error.type(), "FinalError");
+    EXPECT_STREQ(error.what(), "card declined");
+  }
+}
+
+TEST_P(AppTest, TheEffectKeyIsTheSameForEveryAttempt) {
+  std::mutex mutex;
+  std::vector<std::string> keys;
+  app_.task("effect", [&](hapax::TaskContext& context) {
+    const std::lock_guard lock(mutex);
+    keys.push_back(context.effect_key());
+    if (context.attempt() == 1) throw std::runtime_error("once more");
+  });
+  app_.submit("effect", nullptr, {.retry = {.initial = 1ms}});
+  work({.until_idle_for = 200ms});
+  ASSERT_EQ(keys.size(), 2u);
+  EXPECT_EQ(keys[0], keys[1]);
+}
+
+TEST_P(AppTest, AHandlerHearsOfACancel) {
+  std::latch started(1);
+  app_.task("long", [&](hapax::TaskContext& context) {
+    started.count_down();
+    while (!context.cancel_requested()) std::this_thread::yield();
+    throw hapax::Cancelled();
+  });
+  const auto handle = app_.submit("long", nullptr);
+  std::jthread worker([&] { work({.lease = 1s, .until_idle_for = 300ms}); });
+  started.wait();
+  EXPECT_TRUE(handle.cancel("request-1"));
+  EXPECT_TRUE(handle.wait_for(20s));
+  EXPECT_EQ(handle.status(), "cancelled");
+  EXPECT_TRUE(handle.cancel("request-1")) << "the same request again is the same answer";
+  EXPECT_FALSE(handle.cancel("request-2"));
+}
+
+TEST_P(AppTest, ABatchIsAnsweredItemByItem) {
+  const auto handles = app_.submit_batch({hapax::BatchItem::of("t", 1, hapax::key("k")),
+                                          hapax::BatchItem::of("t", 1, hapax::key("k")),
+                                          hapax::BatchItem::of("t", 2, hapax::key("k"))});
+  ASSERT_EQ(handles.size(), 3u);
+  EXPECT_TRUE(handles[0].created());
+  EXPECT_FALSE(handles[1].created());
+  EXPECT_EQ(handles[0].id(), handles[1].id());
+  EXPECT_THROW(handles[2].id(), hapax::Error);
+}
+
+TEST_P(AppTest, ManyTasksOverManyThreadsEachRunOnce) {
+  constexpr int kTasks = 500;
+  std::vector<std::atomic<int>> runs(kTasks);
+  app_.task("mark", [&](int n) { ++runs[static_cast<std::size_t>(n)]; });
+  std::vector<hapax::BatchItem> items;
+  for (int i = 0; i < kTasks; ++i) items.push_back(hapax::BatchItem::of("mark", i));
+  const auto handles = app_.submit_batch(items);
+  work({.threads = 8});
+  for (const auto& count : runs) EXPECT_EQ(count, 1);
+  for (const auto& handle : handles) EXPECT_EQ(handle.status(), "completed");
+}
+
+TEST_P(AppTest, StopFinishesWhatRuns) {
+  std::latch started(1), go(1);
+  app_.task("slow", [&] {
+    started.count_down();
+    go.wait();
+    return 7;
+  });
+  const auto handle = app_.submit("slow", nullptr);
+  std::jthread worker([&] { app_.work({.handle_signals = false}); });
+  started.wait();
+  app_.stop();
+  go.count_down();
+  worker.join();
+  EXPECT_EQ(handle.result<int>(), 7);
+}
+
+TEST_P(AppTest, AHandleIsFoundAgainByItsId) {
+  const auto handle = app_.submit("t", 1);
+  EXPECT_EQ(app_.find(handle.id()).id(), handle.id());
+  EXPECT_THROW(app_.find("019bf2d4-0000-7000-8000-000000000000"), hapax::Error);
+}
+
+TEST_P(AppTest, AnInputThatDoesNotFitFailsTheTaskWithThePlace) {
+  app_.task("charge_card", charge_card);
+  const auto handle = app_.submit_json("charge_card", R"({"id":"seven","amount":1})", {.max_attempts = 1});
+  work();
+  try {
+    handle.result<Charge>();
+    FAIL() << "it ran";
+  } catch (const hapax::TaskFailed& error) {
+    EXPECT_STREQ(error.what(), "/id: expected a whole number, got a string");
+  }
+}
+
+TEST_P(AppTest, AWorkerWithNothingDeclaredSaysSo) { EXPECT_THROW(app_.work(), hapax::Error); }
+
+INSTANTIATE_TEST_SUITE_P(Urls, AppTest, ::testing::Values("memory", "sqlite", "http"),
+                         [](const auto& info) { return info.param; });
+
+// ---- in the caller's own transaction
+
+class OwnTransactionTest : public ::testing::Test {
+ protected:
+  OwnTransactionTest() { sqlite3_open(path_.c_str(), &connection_); }
+  ~OwnTransactionTest() override { sqlite3_close(connection_); }
+
+  void exec(const char* sql) { ASSERT_EQ(sqlite3_exec(connection_, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sql; }
+
+  hapax::TempDir dir_;
+  std::string path_ = (dir_.path() / "app.db").string();
+  hapax::App app_ = hapax::open("sqlite:" + path_);
+  sqlite3* connection_ = nullptr;
+};
+
+TEST_F(OwnTransactionTest, TheTaskExistsIfTheCallerCommits) {
+  exec("CREATE TABLE orders (id INTEGER PRIMARY KEY)");
+  exec("BEGIN");
+  exec("INSERT INTO orders VALUES (456)");
+  const auto handle = app_.submit_in(connection_, "charge_card", Order{456, 1}, hapax::key("k"));
+  EXPECT_TRUE(handle.created());
+  EXPECT_THROW(app_.find(handle.id()), hapax::Error);
+  exec("COMMIT");
+  EXPECT_EQ(app_.find(handle.id()).status(), "pending");
+}
+
+TEST_F(OwnTransactionTest, AndDoesNotIfTheCallerRollsBack) {
+  exec("BEGIN");
+  const auto handle = app_.submit_in(connection_, "charge_card", Order{456, 1}, hapax::key("k"));
+  exec("ROLLBACK");
+  EXPECT_THROW(app_.find(handle.id()), hapax::Error);
+  EXPECT_TRUE(app_.submit("charge_card", Order{456, 1}, hapax::key("k")).created());
+}
+
+TEST_F(OwnTransactionTest, ADuplicateIsFoundThereToo) {
+  const auto first = app_.submit("charge_card", Order{456, 1}, hapax::key("k"));
+  exec("BEGIN");
+  const auto second = app_.submit_in(connection_, "charge_card", Order{456, 1}, hapax::key("k"));
+  exec("COMMIT");
+  EXPECT_FALSE(second.created());
+  EXPECT_EQ(first.id(), second.id());
+}
+
+TEST_F(OwnTransactionTest, AWaitingWorkerHearsOfTheCommit) {
+  app_.task("charge_card", charge_card);
+  std::jthread worker([&] { app_.work({.handle_signals = false, .until_idle_for = 20s}); });
+  exec("BEGIN");
+  const auto handle = app_.submit_in(connection_, "charge_card", Order{456, 1});
+  exec("COMMIT");
+  EXPECT_EQ(handle.result<Charge>().reference, "charge-456");
+  app_.stop();
+}
+
+TEST_F(OwnTransactionTest, WithoutATransactionItIsRefused) {
+  EXPECT_THROW(app_.submit_in(connection_, "charge_card", Order{456, 1}), hapax::Error);
+}
+
+TEST_F(OwnTransactionTest, AnotherFileIsRefused) {
+  sqlite3* other = nullptr;
+  sqlite3_open((dir_.path() / "other.db").c_str(), &other);
+  sqlite3_exec(other, "BEGIN; CREATE TABLE t (x)", nullptr, nullptr, nullptr);
+  EXPECT_THROW(app_.submit_in(other, "charge_card", Order{456, 1}), hapax::Error);
+  sqlite3_close(other);
+}
+
+}  // namespace

@@ -1,0 +1,21 @@
+// SIGTERM and SIGINT while a worker runs.
+#pragma once
+
+namespace hapax::detail {
+
+// Catches the two signals as long as it lives, and puts back what was there before.
+class SignalWatch {
+ public:
+  explicit SignalWatch(bool enabled);
+  ~SignalWatch();
+
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  bool caught() const;
+
+ private:
+  const bool enabled_;
+};
+
+}  // namespace hapax::detail

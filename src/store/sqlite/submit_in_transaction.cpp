@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include "store/sqlite/schema.h"
+#include "store/sqlite/sqlite_store.h"
+#include "store/sqlite/verbs.h"
+
+namespace hapax {
+
+namespace {
+
+using namespace sqlite;
+
+void check_usable(Connection& connection) {
+  if (sqlite3_get_autocommit(connection.handle())) {
+    throw Failure(Failure::Code::misuse, "no transaction is open on this connection: BEGIN one first");
+  }
+  if (connection.read_integer("PRAGMA application_id") != kApplicationId ||
+      connection.read_integer("PRAGMA user_version") != newest_schema_version()) {
+    throw Failure(Failure::Code::misuse,
+                  fmt::format("'{}' is no Hapax database of this version: open the file that the app has open",
+                              connection.path()));
+  }
+}
+
+}  // namespace
+
+SubmitOutcome submit_in_transaction(sqlite3* handle, const Submission& submission, const QueuePolicies& policies,
+                                    Time now) {
+  auto borrowed = std::make_unique<Connection>(handle);
+  check_usable(*borrowed);
+  Tables tables(std::move(borrowed));
+  Connection& connection = tables.connection();
+  connection.exec("SAVEPOINT hapax_submit");
+  try {
+    tables.begin();
+    Batch batch{tables, policies, now};
+    SubmitOutcome outcome = sqlite::submit(batch, submission);
+    connection.exec("RELEASE hapax_submit");
+    return outcome;
+  } catch (...) {
+    sqlite3_exec(handle, "ROLLBACK TO hapax_submit; RELEASE hapax_submit", nullptr, nullptr, nullptr);
+    throw;
+  }
+}
+
+}  // namespace hapax

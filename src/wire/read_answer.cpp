@@ -1,0 +1,244 @@
+#include "wire/read_answer.h"
+
+#include <fmt/format.h>
+
+#include "core/canonical_json.h"
+#include "wire/error_code.h"
+
+namespace hapax::wire {
+
+namespace {
+
+[[noreturn]] void malformed(std::string_view name) {
+  throw Failure(Failure::Code::corrupt,
+                fmt::format("the server's answer has no proper \"{}\": is it a Hapax server of this version?", name));
+}
+
+const Json* present(const Json& document, std::string_view name) {
+  const Json* member = document.find(name);
+  return member && !member->is(Json::Kind::null) ? member : nullptr;
+}
+
+std::optional<std::string> text(const Json& document, std::string_view name) {
+  const Json* member = present(document, name);
+  if (!member) return {};
+  if (!member->is(Json::Kind::string)) malformed(name);
+  return member->text;
+}
+
+std::string required_text(const Json& document, std::string_view name) {
+  auto value = text(document, name);
+  if (!value) malformed(name);
+  return *std::move(value);
+}
+
+template <class Parse>
+auto parsed(const Json& document, std::string_view name, Parse parse) -> decltype(parse(std::string_view())) {
+  const auto value = text(document, name);
+  if (!value) return {};
+  auto result = parse(std::string_view(*value));
+  if (!result) malformed(name);
+  return result;
+}
+
+template <class Parse>
+auto required(const Json& document, std::string_view name, Parse parse) {
+  auto value = parsed(document, name, parse);
+  if (!value) malformed(name);
+  return *std::move(value);
+}
+
+bool flag(const Json& document, std::string_view name) {
+  const Json* member = document.find(name);
+  return member && member->is(Json::Kind::boolean) && member->boolean;
+}
+
+std::int64_t integer(const Json& document, std::string_view name, std::int64_t absent) {
+  const Json* member = present(document, name);
+  if (!member) return absent;
+  const auto value = member->as_int();
+  if (!value) malformed(name);
+  return *value;
+}
+
+AttemptError read_error(const Json& document) {
+  return {required_text(document, "type"), required_text(document, "message")};
+}
+
+AttemptRecord read_attempt(const Json& document) {
+  AttemptRecord record;
+  record.attempt = static_cast<std::int32_t>(integer(document, "attempt", 0));
+  record.worker = text(document, "worker").value_or("");
+  record.started_at = required(document, "started_at", parse_time);
+  record.ended_at = required(document, "ended_at", parse_time);
+  if (const Json* error = present(document, "error")) record.error = read_error(*error);
+  return record;
+}
+
+std::vector<std::string> read_names(const Json& document, std::string_view name) {
+  return read_all(document, name, [](const Json& item) { return item.text; });
+}
+
+Refusal::Code refusal_code(std::string_view word) {
+  return parse_refusal_code(word).value_or(Refusal::Code::invalid_argument);
+}
+
+Refusal read_refusal(const Json& document) {
+  Refusal refusal;
+  refusal.code = refusal_code(required_text(document, "error"));
+  refusal.message = text(document, "message").value_or("");
+  refusal.pointer = text(document, "pointer").value_or("");
+  refusal.input_hash = parsed(document, "input_hash", InputHash::parse);
+  if (const auto id = parsed(document, "existing_execution_id", ExecutionId::parse)) {
+    Execution existing;
+    existing.id = *id;
+    existing.status = required(document, "status", parse_status);
+    existing.finished_at = parsed(document, "completed_at", parse_time);
+    if (const Json* result = document.find("result")) existing.result = canonical_json(*result);
+    if (const auto hash = parsed(document, "existing_input_hash", InputHash::parse)) existing.input_hash = *hash;
+    refusal.existing = std::move(existing);
+  }
+  return refusal;
+}
+
+Identity read_identity_parts(const Json& document) {
+  Identity identity;
+  identity.hash = required(document, "identity_hash", IdentityHash::parse);
+  identity.strategy = required(document, "strategy", parse_strategy);
+  identity.scope = Scope::parse(required_text(document, "scope"));
+  return identity;
+}
+
+Receipt read_receipt(const Json& document) {
+  Receipt receipt;
+  receipt.created = flag(document, "created");
+  receipt.result_expired = flag(document, "result_expired");
+  receipt.dry_run = flag(document, "dry_run");
+  const Json* execution = present(document, "execution");
+  if (!execution) malformed("execution");
+  receipt.execution = read_execution(*execution);
+  if (const Json* match = present(document, "match")) {
+    receipt.match = Match{read_identity_parts(*match), parsed(*match, "expires_at", parse_time),
+                          parsed(*match, "superseded", ExecutionId::parse)};
+    receipt.execution.identity = receipt.match->identity;
+  }
+  return receipt;
+}
+
+}  // namespace
+
+Execution read_execution(const Json& document) {
+  Execution execution;
+  execution.id = required(document, "id", ExecutionId::parse);
+  execution.kind = required_text(document, "kind") == "workflow" ? Kind::workflow : Kind::task;
+  execution.name_space = required_text(document, "namespace");
+  execution.type = required_text(document, "type");
+  execution.queue = required_text(document, "queue");
+  execution.status = required(document, "status", parse_status);
+  execution.idempotency_key = text(document, "idempotency_key");
+  if (const Json* input = document.find("input")) execution.input = canonical_json(*input);
+  if (const Json* result = document.find("result")) execution.result = canonical_json(*result);
+  if (const Json* error = present(document, "error")) execution.error = read_error(*error);
+  execution.priority = static_cast<std::int32_t>(integer(document, "priority", 0));
+  execution.attempt = static_cast<std::int32_t>(integer(document, "attempt", 0));
+  execution.max_attempts = static_cast<std::int32_t>(integer(document, "max_attempts", execution.max_attempts));
+  if (const Json* retry = present(document, "retry")) execution.retry = RetrySettings::parse(*retry, "/retry").policy();
+  execution.timeout = parsed(document, "timeout", parse_duration);
+  execution.deadline_at = parsed(document, "deadline", parse_time);
+  execution.concurrency_key = text(document, "concurrency_key");
+  execution.created_at = required(document, "created_at", parse_time);
+  execution.run_at = parsed(document, "run_at", parse_time).value_or(execution.created_at);
+  execution.started_at = parsed(document, "started_at", parse_time);
+  execution.finished_at = parsed(document, "completed_at", parse_time);
+  if (flag(document, "cancel_requested")) execution.cancel_requested_at = execution.created_at;
+  execution.parent = parsed(document, "parent_workflow_id", ExecutionId::parse);
+  execution.input_hash = required(document, "input_hash", InputHash::parse);
+  execution.worker = text(document, "worker").value_or("");
+  execution.lease_expires_at = parsed(document, "lease_expires_at", parse_time);
+  execution.failed_attempts = read_all(document, "attempts", read_attempt);
+  return execution;
+}
+
+Execution read_claim(const Json& document) {
+  const Json* inner = present(document, "execution");
+  if (!inner) malformed("execution");
+  Execution execution = read_execution(*inner);
+  execution.lease_secret = required(document, "lease", LeaseToken::parse).secret;
+  return execution;
+}
+
+SubmitResult read_submit_result(const Json& document) {
+  if (document.find("error")) return read_refusal(document);
+  return read_receipt(document);
+}
+
+ExtendOutcome read_extend_outcome(const Json& document) {
+  return {flag(document, "ok"), flag(document, "cancel_requested"), parsed(document, "lease_expires_at", parse_time)};
+}
+
+FinishOutcome read_finish_outcome(const Json& document) {
+  FinishOutcome outcome;
+  outcome.accepted = flag(document, "ok");
+  return outcome;
+}
+
+ControlOutcome read_control_outcome(const Json& document) {
+  ControlOutcome outcome;
+  outcome.replayed = flag(document, "idempotency_replayed");
+  outcome.changed = flag(document, "changed");
+  if (const auto word = text(document, "error")) {
+    outcome.kind = parse_control_error(*word).value_or(ControlOutcome::Kind::key_conflict);
+    outcome.other = parsed(document, "existing_execution_id", ExecutionId::parse);
+    if (const Json* earlier = present(document, "earlier")) {
+      outcome.before = parse_control_error(required_text(*earlier, "error")).value_or(ControlOutcome::Kind::not_found);
+    }
+  } else {
+    outcome.status = required(document, "status", parse_status);
+  }
+  return outcome;
+}
+
+QueueView read_queue(const Json& document) {
+  QueueView view;
+  view.name = required_text(document, "name");
+  if (const Json* settings = present(document, "settings")) view.settings = QueueSettings::parse(*settings);
+  view.from_file = read_names(document, "from_file");
+  view.known = flag(document, "known");
+  view.count.queue = view.name;
+  view.count.pending = integer(document, "pending", 0);
+  view.count.running = integer(document, "running", 0);
+  view.count.oldest_run_at = parsed(document, "oldest_run_at", parse_time);
+  return view;
+}
+
+TypeView read_type(const Json& document) {
+  TypeView view;
+  view.name = required_text(document, "name");
+  if (const Json* settings = present(document, "settings")) view.settings = TypeSettings::parse(*settings);
+  view.from_file = read_names(document, "from_file");
+  view.declared = flag(document, "declared");
+  return view;
+}
+
+FoundIdentity read_identity(const Json& document) {
+  FoundIdentity found;
+  found.entry.identity = read_identity_parts(document);
+  found.entry.owner = required(document, "execution_id", ExecutionId::parse);
+  found.entry.input_hash = required(document, "input_hash", InputHash::parse);
+  found.entry.created_at = required(document, "created_at", parse_time);
+  found.live = flag(document, "live");
+  found.expires_at = parsed(document, "expires_at", parse_time);
+  const Json* execution = present(document, "execution");
+  if (!execution) return found;
+  const Execution owner = read_execution(*execution);
+  found.entry.name_space = owner.name_space;
+  if (flag(document, "result_expired")) {
+    found.entry.tombstone = Tombstone{owner.kind,   owner.type,       owner.queue, owner.idempotency_key,
+                                      owner.status, owner.created_at, owner.finished_at.value_or(owner.created_at)};
+  } else {
+    found.owner = owner;
+  }
+  return found;
+}
+
+}  // namespace hapax::wire
