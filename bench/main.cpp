@@ -27,6 +27,7 @@ struct Options {
   fs::path dir = fs::temp_directory_path() / "hapax-bench";
   int rounds = 3;
   double scale = 1;  // of the number of tasks
+  std::string only;  // one group of measures; empty: all
 
   std::int64_t count(double n) const { return std::max<std::int64_t>(1000, static_cast<std::int64_t>(n * scale)); }
 };
@@ -36,11 +37,14 @@ class Bench {
   explicit Bench(Options options) : options_(std::move(options)) {}
 
   void run() {
-    submits();
-    claims();
-    closed_around();
-    http();
-    memory();
+    const std::pair<const char*, void (Bench::*)()> groups[] = {{"submits", &Bench::submits},
+                                                                {"claims", &Bench::claims},
+                                                                {"closed", &Bench::closed_around},
+                                                                {"http", &Bench::http},
+                                                                {"memory", &Bench::memory}};
+    for (const auto& [name, group] : groups) {
+      if (options_.only.empty() || options_.only == name) (this->*group)();
+    }
   }
 
   const Figures& figures() const { return figures_; }
@@ -167,8 +171,10 @@ int run(int argc, char** argv) {
     else if (arg == "--dir" && has_value) options.dir = argv[++i];
     else if (arg == "--rounds" && has_value) options.rounds = std::stoi(argv[++i]);
     else if (arg == "--scale" && has_value) options.scale = std::stod(argv[++i]);
+    else if (arg == "--only" && has_value) options.only = argv[++i];
     else {
-      fmt::print(stderr, "usage: hapax_bench --binary HAPAX [--json FILE] [--dir DIR] [--rounds N] [--scale X]\n");
+      fmt::print(stderr, "usage: hapax_bench --binary HAPAX [--json FILE] [--dir DIR] [--rounds N] [--scale X]\n"
+                 "                   [--only submits|claims|closed|http|memory]\n");
       return 2;
     }
   }
