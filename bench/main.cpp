@@ -12,6 +12,7 @@
 #include "engine_load.h"
 #include "figures.h"
 #include "http_load.h"
+#include "library_load.h"
 #include "server_process.h"
 #include "core/time.h"
 #include "store/sqlite/sqlite_store.h"
@@ -41,7 +42,8 @@ class Bench {
                                                                 {"claims", &Bench::claims},
                                                                 {"closed", &Bench::closed_around},
                                                                 {"http", &Bench::http},
-                                                                {"memory", &Bench::memory}};
+                                                                {"memory", &Bench::memory},
+                                                                {"library", &Bench::library}};
     for (const auto& [name, group] : groups) {
       if (options_.only.empty() || options_.only == name) (this->*group)();
     }
@@ -157,6 +159,41 @@ class Bench {
     figures_.add({fmt::format("server: resident memory with {} pending", tasks), mb, "MB", "", 0, "< 100", mb < 100});
   }
 
+  void library() {
+    const std::int64_t tasks = options_.count(20'000);
+    std::vector<double> engine, embedded, remote, latency_embedded, latency_remote;
+    const auto filled = [&] {
+      const std::string path = fresh();
+      bare_keyed_inserts(path, tasks, 1000);
+      return path;
+    };
+    for (int round = 0; round < options_.rounds; ++round) {
+      engine.push_back(engine_claim_finish(filled(), tasks, 2, 500));
+      embedded.push_back(library_drain("sqlite:" + filled(), tasks, 2));
+      {
+        const ServerProcess server(options_.binary, "sqlite:" + filled());
+        remote.push_back(library_drain(server.url(), tasks, 2));
+      }
+      latency_embedded.push_back(median(library_latency("sqlite:" + fresh(), 200)));
+      const ServerProcess server(options_.binary, "sqlite:" + fresh());
+      latency_remote.push_back(median(library_latency(server.url(), 200)));
+    }
+    const double fsync = median(fsync_latency(options_.dir.string(), 200));
+    const double over_engine = median(engine) / median(embedded), of_embedded = median(remote) / median(embedded);
+    figures_.add({"engine: drain of no-op tasks", median(engine), "tasks/s", "", 0, "", true});
+    figures_.add({"library embedded: drain of no-op tasks", median(embedded), "tasks/s", "cost, engine", over_engine,
+                  "<= 1.20", over_engine <= 1.2});
+    figures_.add({"library over HTTP: drain of no-op tasks", median(remote), "tasks/s", "library embedded", of_embedded,
+                  ">= 0.50", of_embedded >= 0.5});
+    figures_.add({"disk: one write and fdatasync, p50", fsync, "ms", "", 0, "", true});
+    // A task is committed three times on its way: submitted, claimed, finished.
+    const double own_embedded = median(latency_embedded) - 3 * fsync, own_remote = median(latency_remote) - 3 * fsync;
+    figures_.add({"library embedded: submit to result, p50", median(latency_embedded), "ms", "", 0, "", true});
+    figures_.add({"  without its three fsyncs", own_embedded, "ms", "", 0, "< 1", own_embedded < 1});
+    figures_.add({"library over HTTP: submit to result, p50", median(latency_remote), "ms", "", 0, "", true});
+    figures_.add({"  without its three fsyncs", own_remote, "ms", "", 0, "< 2", own_remote < 2});
+  }
+
   const Options options_;
   Figures figures_;
 };
@@ -174,7 +211,7 @@ int run(int argc, char** argv) {
     else if (arg == "--only" && has_value) options.only = argv[++i];
     else {
       fmt::print(stderr, "usage: hapax_bench --binary HAPAX [--json FILE] [--dir DIR] [--rounds N] [--scale X]\n"
-                 "                   [--only submits|claims|closed|http|memory]\n");
+                 "                   [--only submits|claims|closed|http|memory|library]\n");
       return 2;
     }
   }

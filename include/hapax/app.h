@@ -97,7 +97,8 @@ class App {
   Handle find(std::string_view id);
 
   // Runs tasks until stop() is called, or SIGTERM or SIGINT comes: then it finishes what runs, reports it, and returns. Leases
-  // are renewed from a thread of its own, so a handler may take as long as it likes.
+  // are renewed from a thread of its own, so a handler may take as long as it likes. A store or server that is away for a
+  // while is waited for; one that will never let it work (a wrong token, a damaged file) ends it with an Error.
   void work(const WorkOptions& options = {});
 
   // Makes work() return as on SIGTERM. May be called from any thread and from a handler.

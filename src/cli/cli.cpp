@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "client/remote_engine.h"
 #include "config/nearest.h"
 
 namespace hapax {
@@ -14,66 +15,120 @@ namespace {
 
 constexpr std::string_view kFooter =
     "Try:\n"
-    "  hapax serve                             serve on 127.0.0.1:7373, keep everything in hapax.db\n"
-    "  hapax serve --store memory:             keep nothing\n"
-    "  hapax COMMAND --help                    what a command takes\n"
+    "  hapax serve                                    serve on 127.0.0.1:7373, keep everything in hapax.db\n"
+    "  hapax submit greet '\"Ada\"' --key greet-ada     submit a task; say it twice, it happens once\n"
+    "  hapax work --exec 'cat'                        run tasks with any program\n"
+    "  hapax top                                      watch\n"
+    "  hapax COMMAND --help                           what a command takes\n"
     "\n"
-    "Settings come from hapax.toml, then HAPAX_* variables, then flags.";
+    "A server's settings come from hapax.toml, then HAPAX_* variables, then flags.";
 
-std::vector<std::string> flag_names(const CLI::App& app) {
+const auto kAll = [](const CLI::App*) { return true; };
+
+// The command that was chosen, however deep: "queues set".
+const CLI::App& chosen_command(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return *command;
+}
+
+std::string path_of(const CLI::App& command) {
+  if (command.get_parent() == nullptr) return "";
+  const std::string parent = path_of(*command.get_parent());
+  return parent.empty() ? command.get_name() : parent + " " + command.get_name();
+}
+
+std::vector<std::string> flag_names(const CLI::App& command) {
   std::vector<std::string> names;
-  for (const auto* option : app.get_options()) {
+  for (const auto* option : command.get_options()) {
     for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  if (command.get_fallthrough() && command.get_parent() != nullptr) {
+    for (auto& name : flag_names(*command.get_parent())) names.push_back(std::move(name));
   }
   return names;
 }
 
 // Words that nothing took: the first one is what the user got wrong.
 std::string explain_extra(const CLI::App& app, const std::string& extra) {
-  const auto chosen = app.get_subcommands();
-  if (extra.starts_with('-')) {
-    const CLI::App& owner = chosen.empty() ? app : *chosen.front();
+  const CLI::App& command = chosen_command(app);
+  if (extra.starts_with('-') && extra.size() > 1) {
     const std::string flag = extra.substr(0, extra.find('='));
-    return fmt::format("unknown flag {}{}", flag, suggestion(flag, flag_names(owner)));
+    return fmt::format("unknown flag {}{}", flag, suggestion(flag, flag_names(command)));
   }
-  if (!chosen.empty()) return fmt::format("{} takes no argument \"{}\"", chosen.front()->get_name(), extra);
   std::vector<std::string> names;
-  for (const auto* command : app.get_subcommands(nullptr)) names.push_back(command->get_name());
-  return fmt::format("unknown command \"{}\"{}", extra, suggestion(extra, names));
+  for (const auto* sub : command.get_subcommands(kAll)) names.push_back(sub->get_name());
+  if (&command == &app) return fmt::format("unknown command \"{}\"{}", extra, suggestion(extra, names));
+  if (!names.empty()) {
+    const std::string meant = suggestion(extra, names);
+    return fmt::format("{} has no command \"{}\"{}", path_of(command), extra,
+                       meant.empty() ? fmt::format("; it has {}", fmt::join(names, ", ")) : meant);
+  }
+  return fmt::format("{} takes no argument \"{}\"", path_of(command), extra);
 }
 
 int usage_error(const Program& program, const CLI::App& app, const std::string& message) {
-  const auto chosen = app.get_subcommands();
+  const std::string path = path_of(chosen_command(app));
   program.err << "hapax: " << message << "\n"
-              << "Run `hapax " << (chosen.empty() ? "" : chosen.front()->get_name() + " ") << "--help` to see what there is.\n";
+              << "Run `hapax " << (path.empty() ? "" : path + " ") << "--help` to see what there is.\n";
   return kUsage;
 }
 
+int exit_code_of(const Failure& failure) { return failure.safe_to_retry() ? kUnavailable : kFailed; }
+
+int exit_code_of(const RemoteRefusal& refusal) {
+  if (refusal.word() == "InvalidRequest" || refusal.word() == "InvalidJson") return kUsage;
+  return refusal.word().ends_with("NotFound") ? kNotFound : kRefused;
+}
+
 int run_action(const Action& action, const Program& program) {
+  const auto fail = [&](const std::exception& error, int exit_code) {
+    program.err << "hapax: " << error.what() << std::endl;
+    return exit_code;
+  };
   try {
     return action();
-  } catch (const ConfigError& e) {
-    program.err << "hapax: " << e.what() << "\n";
-    return kUsage;
-  } catch (const std::exception& e) {
-    program.err << "hapax: " << e.what() << "\n";
-    return kFailed;
+  } catch (const CommandError& error) {
+    return fail(error, error.exit_code());
+  } catch (const ConfigError& error) {
+    return fail(error, kUsage);
+  } catch (const BadUrl& error) {
+    return fail(error, kUsage);
+  } catch (const RemoteRefusal& refusal) {
+    return fail(refusal, exit_code_of(refusal));
+  } catch (const Failure& failure) {
+    return fail(failure, exit_code_of(failure));
+  } catch (const std::exception& error) {
+    return fail(error, kFailed);
   }
+}
+
+void add_commands(CLI::App& app, const Program& program, Action& action) {
+  for (const auto add :
+       {add_serve, add_submit, add_get, add_list, add_cancel, add_retry, add_explain, add_release, add_queues,
+        add_types, add_work, add_top, add_bench, add_doctor, add_migrate, add_completion, add_version}) {
+    add(app, program, action);
+  }
+}
+
+// One subcommand and no more, so that `hapax submit list` submits a task of type "list". What nothing takes is kept, to
+// be explained.
+void settle(CLI::App& app) {
+  app.allow_extras();
+  app.require_subcommand(0, 1);
+  for (auto* command : app.get_subcommands([](CLI::App*) { return true; })) settle(*command);
 }
 
 }  // namespace
 
 int run_cli(std::vector<std::string> arguments, const Program& program) {
   CLI::App app("Hapax: a durable task queue. Say it twice, it happens once.", "hapax");
-  app.footer(std::string(kFooter));
   app.set_version_flag("--version", "hapax " + program.version);
   app.set_help_flag("-h,--help", "Print this text");
   Action action;
-  add_serve(app, program, action);
-  add_migrate(app, program, action);
-  add_version(app, program, action);
-  app.allow_extras();
-  for (auto* command : app.get_subcommands(nullptr)) command->allow_extras();
+  add_commands(app, program, action);
+  app.footer(std::string(kFooter));  // after the commands, which would inherit it
+  settle(app);
 
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
@@ -81,6 +136,10 @@ int run_cli(std::vector<std::string> arguments, const Program& program) {
   } catch (const CLI::Success& e) {
     return app.exit(e, program.out, program.err) == 0 ? kOk : kFailed;
   } catch (const CLI::ParseError& e) {
+    // A misspelt flag is the likelier reason for one that is missing.
+    for (const std::string& extra : app.remaining(true)) {
+      if (extra.starts_with('-') && extra.size() > 1) return usage_error(program, app, explain_extra(app, extra));
+    }
     return usage_error(program, app, e.what());
   }
   const auto extras = app.remaining(true);

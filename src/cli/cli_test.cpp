@@ -5,7 +5,8 @@
 
 #include <sstream>
 
-#include "store/memory/memory_store.h"
+#include "core/json.h"
+#include "open/open_engine.h"
 
 namespace hapax {
 namespace {
@@ -14,21 +15,48 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
+// One memory store for all commands of a test, as a file would be.
 class Cli : public testing::Test {
  protected:
-  int run(std::vector<std::string> arguments) {
+  int run(std::vector<std::string> arguments, const std::string& input = "") {
+    in_.str(input);
+    in_.clear();
     out_.str("");
     err_.str("");
     return run_cli(std::move(arguments), program_);
   }
 
-  SystemClock clock_;
+  // The same on the test's own store.
+  int on_store(std::vector<std::string> arguments, const std::string& input = "") {
+    arguments.insert(arguments.end(), {"--store", "memory:"});
+    return run(std::move(arguments), input);
+  }
+
+  std::string submitted_id() {
+    const Json receipt = parse_json(out_.str());
+    return receipt.at("/execution/id")->text;
+  }
+
+  std::istringstream in_;
   std::ostringstream out_, err_;
   std::string opened_;
-  Program program_{"1.2.3", {}, out_, err_, false, [this](const std::string& url) -> std::unique_ptr<Store> {
+  std::shared_ptr<Engine> engine_ = open_engine("memory:").engine;
+  Program program_{"1.2.3",
+                   {},
+                   in_,
+                   out_,
+                   err_,
+                   false,
+                   false,
+                   [this](const std::string& url) {
                      opened_ = url;
-                     if (url == "sqlite:/nowhere/x.db") throw Failure(Failure::Code::misuse, "cannot open /nowhere/x.db");
-                     return open_memory_store(clock_);
+                     if (url == "sqlite:/nowhere/x.db")
+                       throw Failure(Failure::Code::misuse, "cannot open /nowhere/x.db");
+                     return open_store("memory:");
+                   },
+                   [this](const std::string& url, OpenEngineOptions options) {
+                     opened_ = url;
+                     return url == "memory:" ? engine_ : open_engine(url, std::move(options)).engine;
                    }};
 };
 
@@ -91,6 +119,129 @@ TEST_F(Cli, MigrateOpensTheNamedStore) {
 TEST_F(Cli, StoreThatCannotBeOpenedIsOneLineAndExitOne) {
   EXPECT_EQ(run({"migrate", "--store", "sqlite:/nowhere/x.db"}), kFailed);
   EXPECT_EQ(err_.str(), "hapax: cannot open /nowhere/x.db\n");
+}
+
+TEST_F(Cli, MisspeltFlagIsToldBeforeAMissingArgument) {
+  EXPECT_EQ(run({"submit", "--kye", "k"}), kUsage);
+  EXPECT_THAT(err_.str(), StartsWith("hapax: unknown flag --kye; did you mean \"--key\"?\n"));
+}
+
+TEST_F(Cli, NestedCommandsAreSuggestedToo) {
+  EXPECT_EQ(run({"queues", "shwo", "q"}), kUsage);
+  EXPECT_THAT(err_.str(), StartsWith("hapax: queues has no command \"shwo\"; did you mean \"show\"?\n"));
+}
+
+TEST_F(Cli, ATypeMayHaveTheNameOfACommand) {
+  EXPECT_EQ(on_store({"submit", "list", "[1, 2]", "--json"}), kOk);
+  const Json receipt = parse_json(out_.str());
+  EXPECT_EQ(receipt.at("/execution/type")->text, "list");
+  EXPECT_EQ(receipt.at("/execution/input/1")->text, "2");
+}
+
+TEST_F(Cli, SubmittingTwiceSaysSo) {
+  EXPECT_EQ(on_store({"submit", "greet", "\"Ada\"", "--key", "k"}), kOk);
+  EXPECT_THAT(out_.str(), AllOf(StartsWith("created 0"), HasSubstr("in queue default")));
+  EXPECT_EQ(on_store({"submit", "greet", "-", "--key", "k"}, "\"Ada\""), kOk);
+  EXPECT_THAT(out_.str(), AllOf(StartsWith("already there since 2"), HasSubstr("pending")));
+  EXPECT_EQ(on_store({"submit", "greet", "\"Eve\"", "--key", "k"}), kRefused);
+  EXPECT_THAT(err_.str(), HasSubstr("another input"));
+}
+
+TEST_F(Cli, ABadFieldIsNamedByItsFlag) {
+  EXPECT_EQ(on_store({"submit", "t", "--ttl", "soon"}), kUsage);
+  EXPECT_THAT(err_.str(), StartsWith("hapax: --ttl must be"));
+  EXPECT_EQ(on_store({"submit", "t", "--reuse", "rejct"}), kUsage);
+  EXPECT_THAT(err_.str(), AllOf(StartsWith("hapax: --reuse must be one of"), HasSubstr("did you mean \"reject\"?")));
+  EXPECT_EQ(on_store({"submit", "t", "{nope"}), kUsage);
+  EXPECT_THAT(err_.str(), StartsWith("hapax: INPUT is no JSON: "));
+}
+
+TEST_F(Cli, AWordAfterWaitThatIsNoDurationIsTheInput) {
+  EXPECT_EQ(on_store({"submit", "t", "--dry-run", "--json", "--wait", "{\"a\":1}"}), kOk);
+  EXPECT_EQ(parse_json(out_.str()).at("/execution/input/a")->text, "1");
+  EXPECT_EQ(on_store({"submit", "t", "1", "--wait", "long"}), kUsage);
+}
+
+TEST_F(Cli, GetListCancelAndRetry) {
+  EXPECT_EQ(on_store({"submit", "t", "--json"}), kOk);
+  const std::string id = submitted_id();
+  EXPECT_EQ(on_store({"get", id}), kOk);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr(id), HasSubstr("pending")));
+  EXPECT_EQ(on_store({"list", "--status", "pending"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr(id));
+  EXPECT_EQ(on_store({"cancel", id, "--request-key", "r1"}), kOk);
+  EXPECT_EQ(out_.str(), id + " is cancelled\n");
+  EXPECT_EQ(on_store({"cancel", id, "--request-key", "r1"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("done before under this request key"));
+  EXPECT_EQ(on_store({"retry", id}), kOk);
+  EXPECT_THAT(err_.str(), StartsWith("request key cli-"));
+  EXPECT_EQ(on_store({"retry", id}), kRefused);
+  EXPECT_EQ(on_store({"get", "00000000-0000-7000-8000-000000000000"}), kNotFound);
+  EXPECT_EQ(on_store({"get", "me"}), kUsage);
+  EXPECT_EQ(on_store({"list", "--status", "complted"}), kUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("did you mean \"completed\"?"));
+}
+
+TEST_F(Cli, QueuesAndTypesAreSetAndShown) {
+  EXPECT_EQ(on_store({"queues", "set", "mail", "retention=1d", "rate_limit=100/sec"}), kOk);
+  EXPECT_EQ(on_store({"queues", "set", "mail", "max_running=5", "rate_limit="}), kOk);
+  EXPECT_EQ(on_store({"queues", "show", "mail"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("retention=1d max_running=5\n"));
+  EXPECT_EQ(on_store({"queues", "pause", "mail"}), kOk);
+  EXPECT_EQ(on_store({"queues"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("paused=true"));
+  EXPECT_EQ(on_store({"queues", "show", "nobody"}), kNotFound);
+  EXPECT_EQ(on_store({"queues", "set", "mail", "retenton=1d"}), kUsage);
+  EXPECT_EQ(on_store({"queues", "set", "mail", "retention=soon"}), kUsage);
+  EXPECT_THAT(err_.str(), StartsWith("hapax: retention must be"));
+  EXPECT_EQ(on_store({"types", "set", "charge", "identity=contextual", "identity_fields=/order_id"}), kOk);
+  EXPECT_EQ(on_store({"types", "list"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("contextual"));
+  EXPECT_EQ(on_store({"types", "show", "other"}), kNotFound);
+}
+
+TEST_F(Cli, ReleaseTellsTheOwnerAndAsksAPerson) {
+  EXPECT_EQ(on_store({"submit", "t", "--key", "k"}), kOk);
+  program_.input_terminal = true;
+  EXPECT_EQ(on_store({"release", "--type", "t", "--key", "k"}, "n\n"), kFailed);
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("the key 'k' belongs to"), HasSubstr("[y/N]")));
+  EXPECT_EQ(on_store({"release", "--type", "t", "--key", "k"}, "y\n"), kOk);
+  EXPECT_EQ(on_store({"release", "--type", "t", "--key", "k", "--yes"}), kNotFound);
+  EXPECT_EQ(on_store({"release", "--key", "k"}), kUsage);
+}
+
+TEST_F(Cli, UrlAndStoreExcludeEachOther) {
+  EXPECT_EQ(run({"list", "--url", "http://127.0.0.1:1", "--store", "memory:"}), kUsage);
+  EXPECT_EQ(run({"list", "--url", "sqlite:x.db"}), kUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("--store sqlite:x.db"));
+  EXPECT_EQ(run({"list", "--store", "http://127.0.0.1:1"}), kUsage);
+  EXPECT_EQ(run({"list", "--store", "mysql:x"}), kUsage);
+}
+
+TEST_F(Cli, AServerThatDoesNotAnswerIsUnavailable) {
+  EXPECT_EQ(run({"list", "--url", "http://127.0.0.1:1"}), kUnavailable);
+}
+
+TEST_F(Cli, TheServerIsTakenFromTheEnvironment) {
+  program_.environment = {{"HAPAX_URL", "http://127.0.0.1:1"}, {"HAPAX_NAMESPACE", "n"}};
+  run({"list"});
+  EXPECT_EQ(opened_, "http://127.0.0.1:1");
+}
+
+TEST_F(Cli, CompletionKnowsEveryCommandAndItsFlags) {
+  EXPECT_EQ(run({"completion", "bash"}), kOk);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("\"hapax queues set\""),
+                                HasSubstr("allow_failed reject allow_closed replace"), HasSubstr("--concurrency-key")));
+  EXPECT_EQ(run({"completion", "bsh"}), kUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("did you mean \"bash\"?"));
+}
+
+TEST_F(Cli, EveryCommandHasHelp) {
+  for (const char* command : {"submit", "get", "list", "cancel", "retry", "explain", "release", "queues", "types",
+                              "work", "top", "bench", "doctor", "completion", "serve", "migrate"}) {
+    EXPECT_EQ(run({command, "--help"}), kOk) << command;
+    EXPECT_THAT(out_.str(), HasSubstr("--help")) << command;
+  }
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
-// What the commands share: the program they belong to, and how each declares itself.
+// What the commands share: the program they belong to, their exit codes, and how each declares itself.
 #pragma once
 
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "config/config.h"
+#include "open/open_engine.h"
 #include "store/store.h"
 
 namespace CLI {
@@ -15,21 +17,38 @@ class App;
 
 namespace hapax {
 
-// Exit codes.
+// Exit codes. docs/cli.md promises them to scripts.
 constexpr int kOk = 0;
 constexpr int kFailed = 1;
-constexpr int kUsage = 2;  // the command line or the configuration is wrong
+constexpr int kUsage = 2;        // the command line or the configuration is wrong
+constexpr int kNotFound = 3;     // no such task, key, queue or type
+constexpr int kRefused = 4;      // a conflict, or what was asked is not allowed
+constexpr int kUnavailable = 5;  // the store or the server does not answer; the same again may work
+constexpr int kTaskFailed = 6;   // submit --wait: the task was closed without a result
 
-// What a command gets from outside. The stores are known only to whoever makes the program.
+// A command that ends without having done what was asked. what() is one line: what was wrong, and what to do.
+class CommandError : public std::runtime_error {
+ public:
+  CommandError(int exit_code, const std::string& message) : std::runtime_error(message), exit_code_(exit_code) {}
+  int exit_code() const { return exit_code_; }
+
+ private:
+  int exit_code_;
+};
+
+// What a command gets from outside, so that tests run it without a process.
 struct Program {
   std::string version;
   Environment environment;
+  std::istream& in;
   std::ostream& out;
   std::ostream& err;
-  bool terminal = false;  // `out` is read by a person
+  bool terminal = false;        // `out` is read by a person
+  bool input_terminal = false;  // a person is there to answer on `in`
 
-  // Opens a store by its URL. Throws ConfigError for a URL that no store takes, Failure if the store cannot be opened.
+  // Both throw BadUrl for a URL that nothing takes, Failure if what it names cannot be opened.
   std::function<std::unique_ptr<Store>(const std::string& url)> open_store;
+  std::function<std::shared_ptr<Engine>(const std::string& url, OpenEngineOptions options)> open_engine;
 };
 
 // The command that the arguments choose; it answers with the exit code.
@@ -38,6 +57,20 @@ using Action = std::function<int()>;
 // Each adds its command; parsing it sets `action`. The program and the action must outlive the app.
 void add_serve(CLI::App& app, const Program& program, Action& action);
 void add_migrate(CLI::App& app, const Program& program, Action& action);
+void add_submit(CLI::App& app, const Program& program, Action& action);
+void add_get(CLI::App& app, const Program& program, Action& action);
+void add_list(CLI::App& app, const Program& program, Action& action);
+void add_cancel(CLI::App& app, const Program& program, Action& action);
+void add_retry(CLI::App& app, const Program& program, Action& action);
+void add_explain(CLI::App& app, const Program& program, Action& action);
+void add_release(CLI::App& app, const Program& program, Action& action);
+void add_queues(CLI::App& app, const Program& program, Action& action);
+void add_types(CLI::App& app, const Program& program, Action& action);
+void add_work(CLI::App& app, const Program& program, Action& action);
+void add_top(CLI::App& app, const Program& program, Action& action);
+void add_bench(CLI::App& app, const Program& program, Action& action);
+void add_doctor(CLI::App& app, const Program& program, Action& action);
+void add_completion(CLI::App& app, const Program& program, Action& action);
 void add_version(CLI::App& app, const Program& program, Action& action);
 
 }  // namespace hapax

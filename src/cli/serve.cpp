@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/config_flags.h"
+#include "cli/engine_options.h"
 #include "cli/signals.h"
 #include "engine/local_engine.h"
 #include "http/server.h"
@@ -22,19 +23,6 @@ namespace {
 struct ServeFlags : ConfigFlags {
   bool hints = false;
 };
-
-EngineOptions engine_options(const Config& config) {
-  EngineOptions options;
-  options.undeclared = config.undeclared;
-  options.idempotency_ttl = config.idempotency_ttl;
-  options.task_retention = config.task_retention;
-  options.workflow_retention = config.workflow_retention;
-  options.cleanup_interval = config.cleanup_interval;
-  options.request_ttl = config.request_ttl;
-  options.queues = config.queues;
-  options.types = config.types;
-  return options;
-}
 
 // The engine commits on threads of its own, so half of the processors are left to it.
 std::size_t io_threads(std::int32_t configured) {
@@ -67,15 +55,17 @@ void raise_file_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) spdlog::warn("cannot raise the number of open files to {}", limit.rlim_max);
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    spdlog::warn("cannot raise the number of open files to {}", limit.rlim_max);
 }
 
 std::unique_ptr<Server> listen(Engine& engine, const ServerOptions& options) {
   try {
     return start_server(engine, options);
   } catch (const std::system_error& e) {
-    throw std::runtime_error(fmt::format("cannot listen on {}:{}: {}; choose another address with --listen or [server] listen",
-                                         options.host, options.port, e.code().message()));
+    throw std::runtime_error(
+        fmt::format("cannot listen on {}:{}: {}; choose another address with --listen or [server] listen", options.host,
+                    options.port, e.code().message()));
   }
 }
 
@@ -122,9 +112,7 @@ void add_serve(CLI::App& app, const Program& program, Action& action) {
   flags->add(*command, "--log-level", "log_level", "trace, debug, info, warn, error or off (default: info)");
   flags->add_config(*command);
   command->add_flag("--hints", flags->hints, "Print what to try, also where standard output is no terminal");
-  command->callback([&program, &action, flags] {
-    action = [&program, flags] { return serve(program, *flags); };
-  });
+  command->callback([&program, &action, flags] { action = [&program, flags] { return serve(program, *flags); }; });
 }
 
 }  // namespace hapax

@@ -21,6 +21,7 @@ EndSignals::EndSignals() {
   for (int signal : kEndSignals) sigaddset(&signals_, signal);
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 int EndSignals::wait() {

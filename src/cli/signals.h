@@ -6,7 +6,7 @@
 namespace hapax {
 
 // SIGTERM, SIGINT and SIGHUP, waited for instead of handled. Make it before any thread is started: they inherit the mask.
-// SIGPIPE is ignored from then on.
+// SIGPIPE and SIGXFSZ are ignored from then on: a client that is gone and a file that may not grow are errors of the write.
 class EndSignals {
  public:
   EndSignals();

@@ -3,14 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <list>
-#include <mutex>
-#include <thread>
+#include <span>
 
 #include "client/http_client.h"
-#include "core/field.h"
 #include "wire/read_answer.h"
 #include "wire/write_request.h"
 
@@ -20,11 +15,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kTimeout = 30s;        // of an exchange that does not wait
-constexpr int kMaxRepeats = 3;        // of one whose answer was lost
-constexpr std::size_t kMaxItems = 1000;
+constexpr auto kTimeout = 30s;  // of an exchange that does not wait
+constexpr int kRepeats = 3;     // of one whose answer was lost
+constexpr std::size_t kMaxItems = Engine::kMaxBatch;
 
 std::vector<std::string> headers_of(const RemoteOptions& options) {
+  if (!fits_in_header(options.token) || !fits_in_header(options.name_space)) {
+    throw Failure(Failure::Code::misuse, "a token or namespace must not have control characters");
+  }
   std::vector<std::string> headers{"Hapax-Namespace: " + options.name_space};
   if (!options.token.empty()) headers.push_back("Authorization: Bearer " + options.token);
   return headers;
@@ -48,16 +46,27 @@ class Query {
   std::string text_;
 };
 
-// A claim that waits: its thread, and the flag that ends it.
 struct WaitingClaim : Waiting {
-  void cancel() override { cancelled = true; }
-  std::atomic<bool> cancelled = false;
+  explicit WaitingClaim(std::shared_ptr<HttpClient::Call> c) : call(std::move(c)) {}
+  void cancel() override { call->cancel(); }
+  const std::shared_ptr<HttpClient::Call> call;
+};
+
+struct Exchanged {
+  int status = 0;
+  Json body;
+
+  // Whether the server says that this is not there, rather than that the path is not.
+  bool not_found() const {
+    const Json* code = body.find("error");
+    return status == 404 && code && code->text != "RouteNotFound";
+  }
 };
 
 class RemoteEngine final : public Engine {
  public:
-  explicit RemoteEngine(const RemoteOptions& options) : http_(without_slash(options.url), headers_of(options)) {}
-  ~RemoteEngine() override;
+  explicit RemoteEngine(const RemoteOptions& options)
+      : name_space_(options.name_space), http_(without_slash(options.url), headers_of(options)) {}
 
   void submit(const std::string& name_space, std::vector<SubmitRequest> requests,
               Reply<std::vector<SubmitResult>> reply) override;
@@ -88,35 +97,31 @@ class RemoteEngine final : public Engine {
   std::vector<QueueCount> queue_counts() override;
 
  private:
-  struct Exchanged {
-    int status;
-    Json body;
-  };
+  enum class Repeat : std::uint8_t { no, yes };  // where the server recognises what it had before
 
-  Exchanged exchange(const std::string& method, const std::string& path, const std::string& body = {},
-                     const std::vector<std::string>& headers = {}, Duration wait = {},
-                     const std::atomic<bool>* cancelled = nullptr);
-  Exchanged exchange_repeatedly(const std::string& method, const std::string& path, const std::string& body = {},
-                                const std::vector<std::string>& headers = {}, Duration wait = {});
-  std::vector<Execution> claim_once(const ClaimCall& call, const std::atomic<bool>* cancelled);
-  void end_claims();
+  Exchanged exchange(HttpRequest request, Repeat repeat = Repeat::yes);
+  Exchanged get(const std::string& path) { return exchange(HttpRequest{.method = "GET", .path = path}); }
+  Exchanged post(const std::string& path, std::string body, Repeat repeat = Repeat::yes);
+  Exchanged put(const std::string& path, std::string body);
+  Exchanged parse(const HttpAnswer& answer) const;
+  std::vector<Execution> read_claims(const HttpAnswer& answer) const;
+  std::vector<SubmitResult> submit_now(const std::vector<SubmitRequest>& requests);
+  QueueView read_queue(const Exchanged& exchanged) const;
 
+  const std::string name_space_;
   HttpClient http_;
-  std::mutex mutex_;
-  std::list<std::pair<std::shared_ptr<WaitingClaim>, std::thread>> claims_;
 };
 
 [[noreturn]] void throw_answered_error(int status, const Json& body) {
   const Json* code = body.find("error");
   const Json* message = body.find("message");
   const std::string sentence = message ? message->text : fmt::format("the server answered with status {}", status);
-  if (status == 503) {
-    const bool stopped = code && code->text == "ShuttingDown", corrupt = code && code->text == "StoreCorrupt";
-    throw Failure(stopped ? Failure::Code::stopped : corrupt ? Failure::Code::corrupt : Failure::Code::unavailable,
-                  sentence);
-  }
+  const std::string word = code ? code->text : "";
+  if (word == "StoreUnavailable") throw Failure(Failure::Code::unavailable, sentence);
+  if (word == "ShuttingDown") throw Failure(Failure::Code::stopped, sentence);
+  if (word == "StoreCorrupt") throw Failure(Failure::Code::corrupt, sentence);
   if (status >= 500) throw Failure(Failure::Code::outcome_unknown, sentence);
-  throw RemoteRefusal(code ? code->text : "InvalidRequest", sentence);
+  throw RemoteRefusal(code ? word : "InvalidRequest", sentence);
 }
 
 // Answers with what `compute` gives or throws, on this thread.
@@ -131,118 +136,124 @@ void answer(const Reply<T>& reply, Compute compute) {
   reply(*std::move(answered));
 }
 
-RemoteEngine::~RemoteEngine() { end_claims(); }
-
-void RemoteEngine::end_claims() {
-  std::list<std::pair<std::shared_ptr<WaitingClaim>, std::thread>> claims;
-  {
-    std::lock_guard lock(mutex_);
-    claims.swap(claims_);
-  }
-  for (auto& [waiting, thread] : claims) waiting->cancel();
-  for (auto& [waiting, thread] : claims) thread.join();
+void require(const Exchanged& exchanged, int status = 200) {
+  if (exchanged.status != status) throw_answered_error(exchanged.status, exchanged.body);
 }
 
-RemoteEngine::Exchanged RemoteEngine::exchange(const std::string& method, const std::string& path,
-                                               const std::string& body, const std::vector<std::string>& headers,
-                                               Duration wait, const std::atomic<bool>* cancelled) {
-  HttpAnswer http = http_.send(method, path, body, headers, kTimeout + wait, cancelled);
+void require_count(std::size_t answered, std::size_t asked) {
+  if (answered == asked) return;
+  throw Failure(Failure::Code::corrupt, fmt::format("the server answered {} of {} items", answered, asked));
+}
+
+Exchanged RemoteEngine::parse(const HttpAnswer& answer) const {
   try {
-    return {http.status, parse_json(http.body)};
+    return {answer.status, parse_json(answer.body)};
   } catch (const InvalidJson&) {
-    throw Failure(Failure::Code::misuse,
-                  fmt::format("{} answered with something that is no JSON: is it a Hapax server?", http_.base_url()));
+    if (answer.status >= 500) throw_answered_error(answer.status, {});  // a proxy's page
+    throw Failure(Failure::Code::misuse, fmt::format("{} answered with status {} and something that is no JSON: is it a "
+                                                     "Hapax server?",
+                                                     http_.base_url(), answer.status));
   }
 }
 
-// For what the server recognises when it comes again.
-RemoteEngine::Exchanged RemoteEngine::exchange_repeatedly(const std::string& method, const std::string& path,
-                                                          const std::string& body,
-                                                          const std::vector<std::string>& headers, Duration wait) {
-  for (int repeats = 0;; ++repeats) {
-    try {
-      return exchange(method, path, body, headers, wait);
-    } catch (const Failure& failure) {
-      if (failure.code() != Failure::Code::outcome_unknown || repeats == kMaxRepeats) throw;
-    }
-  }
+Exchanged RemoteEngine::exchange(HttpRequest request, Repeat repeat) {
+  request.repeats = repeat == Repeat::yes ? kRepeats : 0;
+  return parse(http_.send(request));
+}
+
+Exchanged RemoteEngine::post(const std::string& path, std::string body, Repeat repeat) {
+  return exchange(HttpRequest{.method = "POST", .path = path, .body = std::move(body)}, repeat);
+}
+
+Exchanged RemoteEngine::put(const std::string& path, std::string body) {
+  return exchange(HttpRequest{.method = "PUT", .path = path, .body = std::move(body)});
 }
 
 // ---- submit
 
+// The second sending finds what the first has done.
+bool is_repeatable(const SubmitRequest& request) {
+  return request.idempotency_key || request.dry_run ||
+         (request.identity && *request.identity != Strategy::always_unique);
+}
+
+// In a batch the server's pointers start at the batch; the caller's start at the submission.
+void make_relative(SubmitResult& result, std::size_t index) {
+  auto* refusal = std::get_if<Refusal>(&result);
+  const std::string prefix = fmt::format("/tasks/{}", index);
+  if (refusal && (refusal->pointer == prefix || refusal->pointer.starts_with(prefix + "/"))) {
+    refusal->pointer.erase(0, prefix.size());
+  }
+}
+
 void RemoteEngine::submit(const std::string&, std::vector<SubmitRequest> requests,
                           Reply<std::vector<SubmitResult>> reply) {
-  answer(reply, [&] {
-    // A key, or a strategy that is one: then the second sending finds what the first has done.
-    const bool repeatable = std::all_of(requests.begin(), requests.end(), [](const SubmitRequest& request) {
-      return request.idempotency_key || (request.identity && *request.identity != Strategy::always_unique);
-    });
-    const auto post = [&](const std::string& path, const std::string& body) {
-      return repeatable ? exchange_repeatedly("POST", path, body) : exchange("POST", path, body);
-    };
-    std::vector<SubmitResult> results;
-    if (requests.size() == 1) {
-      const auto [status, body] = post("/v1/tasks", wire::write_submit(requests[0]));
-      if (status >= 400 && status != 409 && !(status == 400 && body.find("pointer"))) throw_answered_error(status, body);
-      results.push_back(wire::read_submit_result(body));
-    } else {
-      const auto [status, body] = post("/v1/tasks/batch", wire::write_batch(requests));
-      if (status != 200) throw_answered_error(status, body);
-      results = wire::read_all(body, "receipts", wire::read_submit_result);
-      if (results.size() != requests.size()) throw Failure(Failure::Code::corrupt, "the server answered too few receipts");
-    }
+  answer(reply, [&] { return requests.empty() ? std::vector<SubmitResult>() : submit_now(requests); });
+}
+
+std::vector<SubmitResult> RemoteEngine::submit_now(const std::vector<SubmitRequest>& requests) {
+  const Repeat repeat = std::all_of(requests.begin(), requests.end(), is_repeatable) ? Repeat::yes : Repeat::no;
+  std::vector<SubmitResult> results;
+  if (requests.size() == 1) {
+    const auto [status, body] = post("/v1/tasks", wire::write_submit(requests[0]), repeat);
+    const bool refused = status == 409 || (status == 400 && body.find("pointer"));
+    if (status >= 400 && !refused) throw_answered_error(status, body);
+    results.push_back(wire::read_submit_result(body));
     return results;
-  });
+  }
+  const Exchanged exchanged = post("/v1/tasks/batch", wire::write_batch(requests), repeat);
+  require(exchanged);
+  results = wire::read_all(exchanged.body, "receipts", wire::read_submit_result);
+  require_count(results.size(), requests.size());
+  for (std::size_t i = 0; i < results.size(); ++i) make_relative(results[i], i);
+  return results;
 }
 
 // ---- claim, heartbeat, finish, control
 
-std::vector<Execution> RemoteEngine::claim_once(const ClaimCall& call, const std::atomic<bool>* cancelled) {
-  const auto [status, body] = exchange("POST", "/v1/claims", wire::write_claim_call(call), {}, call.wait, cancelled);
-  if (status != 200) throw_answered_error(status, body);
-  return wire::read_all(body, "claims", wire::read_claim);
+std::vector<Execution> RemoteEngine::read_claims(const HttpAnswer& http) const {
+  const Exchanged exchanged = parse(http);
+  require(exchanged);
+  return wire::read_all(exchanged.body, "claims", wire::read_claim);
 }
 
 std::shared_ptr<Waiting> RemoteEngine::claim(ClaimCall call, Reply<std::vector<Execution>> reply) {
+  HttpRequest request{.method = "POST", .path = "/v1/claims", .body = wire::write_claim_call(call)};
   if (call.wait <= Duration(0)) {
-    answer(reply, [&] { return claim_once(call, nullptr); });
+    answer(reply, [&] { return read_claims(http_.send(request)); });
     return nullptr;
   }
-  auto waiting = std::make_shared<WaitingClaim>();
-  std::lock_guard lock(mutex_);
-  claims_.remove_if([](auto& entry) {
-    if (!entry.first->cancelled.load()) return false;
-    entry.second.join();
-    return true;
-  });
-  std::thread thread([this, waiting, call = std::move(call), reply = std::move(reply)] {
+  request.timeout = kTimeout + call.wait;
+  auto done = [this, reply = std::move(reply)](HttpClient::Outcome outcome) {
     answer(reply, [&]() -> std::vector<Execution> {
-      try {
-        auto executions = claim_once(call, &waiting->cancelled);
-        waiting->cancelled = true;  // over: the next claim clears it away
-        return executions;
-      } catch (const Failure& failure) {
-        const bool taken_back = waiting->cancelled && failure.code() == Failure::Code::stopped;
-        waiting->cancelled = true;
-        if (taken_back) return {};
-        throw;
-      }
+      if (const auto* http = std::get_if<HttpAnswer>(&outcome)) return read_claims(*http);
+      const auto& failure = std::get<Failure>(outcome);
+      if (failure.code() == Failure::Code::stopped) return {};  // taken back
+      throw failure;
     });
+  };
+  return std::make_shared<WaitingClaim>(http_.start(std::move(request), std::move(done)));
+}
+
+// The length of the first run of equal leases, which one request can carry.
+std::size_t run_length(std::span<const Extension> extensions) {
+  const auto end = std::find_if(extensions.begin(), extensions.end(), [&](const Extension& extension) {
+    return extension.lease != extensions.front().lease;
   });
-  claims_.emplace_back(waiting, std::move(thread));
-  return waiting;
+  return std::min(kMaxItems, static_cast<std::size_t>(end - extensions.begin()));
 }
 
 void RemoteEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) {
   answer(reply, [&] {
     std::vector<ExtendOutcome> outcomes;
-    const std::span<const Extension> all(extensions);
-    for (std::size_t at = 0; at < all.size(); at += kMaxItems) {
-      const auto part = all.subspan(at, std::min(kMaxItems, all.size() - at));
-      const auto [status, body] =
-          exchange_repeatedly("POST", "/v1/claims/heartbeat", wire::write_heartbeat(part, part.front().lease));
-      if (status != 200) throw_answered_error(status, body);
-      for (auto& outcome : wire::read_all(body, "leases", wire::read_extend_outcome)) outcomes.push_back(outcome);
+    for (std::span<const Extension> rest(extensions); !rest.empty();) {
+      const auto part = rest.first(run_length(rest));
+      rest = rest.subspan(part.size());
+      const Exchanged exchanged = post("/v1/claims/heartbeat", wire::write_heartbeat(part, part.front().lease));
+      require(exchanged);
+      const auto answered = wire::read_all(exchanged.body, "leases", wire::read_extend_outcome);
+      require_count(answered.size(), part.size());
+      outcomes.insert(outcomes.end(), answered.begin(), answered.end());
     }
     return outcomes;
   });
@@ -251,12 +262,14 @@ void RemoteEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vecto
 void RemoteEngine::finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) {
   answer(reply, [&] {
     std::vector<FinishOutcome> outcomes;
-    const std::span<const Report> all(reports);
-    for (std::size_t at = 0; at < all.size(); at += kMaxItems) {
-      const auto part = all.subspan(at, std::min(kMaxItems, all.size() - at));
-      const auto [status, body] = exchange_repeatedly("POST", "/v1/claims/finish", wire::write_finish(part));
-      if (status != 200 && status != 409) throw_answered_error(status, body);
-      for (auto& outcome : wire::read_all(body, "outcomes", wire::read_finish_outcome)) outcomes.push_back(outcome);
+    for (std::span<const Report> rest(reports); !rest.empty();) {
+      const auto part = rest.first(std::min(kMaxItems, rest.size()));
+      rest = rest.subspan(part.size());
+      const Exchanged exchanged = post("/v1/claims/finish", wire::write_finish(part));
+      if (exchanged.status != 409) require(exchanged);  // 409: every lease is lost, each says so
+      const auto answered = wire::read_all(exchanged.body, "outcomes", wire::read_finish_outcome);
+      require_count(answered.size(), part.size());
+      outcomes.insert(outcomes.end(), answered.begin(), answered.end());
     }
     return outcomes;
   });
@@ -264,10 +277,14 @@ void RemoteEngine::finish(std::vector<Report> reports, Reply<std::vector<FinishO
 
 void RemoteEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
   answer(reply, [&] {
+    if (!fits_in_header(request.request_key)) {
+      throw RemoteRefusal("InvalidIdempotencyKey", "The request key must not have control characters.");
+    }
     const char* action = request.action == ControlRequest::Action::cancel ? "cancel" : "retry";
     const auto [status, body] =
-        exchange_repeatedly("POST", fmt::format("/v1/tasks/{}/{}", request.target.to_string(), action), "",
-                            {"Idempotency-Key: " + request.request_key});
+        exchange({.method = "POST",
+                  .path = fmt::format("/v1/tasks/{}/{}", request.target.to_string(), action),
+                  .headers = {"Idempotency-Key: " + request.request_key}});
     if (!body.find("idempotency_replayed")) throw_answered_error(status, body);
     return wire::read_control_outcome(body);
   });
@@ -276,12 +293,13 @@ void RemoteEngine::control(ControlRequest request, Reply<ControlOutcome> reply) 
 std::shared_ptr<Waiting> RemoteEngine::wait_closed(const std::string&, const ExecutionId& id, Duration wait,
                                                    Reply<std::optional<Execution>> reply) {
   answer(reply, [&]() -> std::optional<Execution> {
-    const auto [status, body] = exchange_repeatedly(
-        "GET", fmt::format("/v1/tasks/{}/result?wait={}", id.to_string(), format_duration(wait)), "", {}, wait);
-    if (status == 404) return {};
-    if (status >= 400) throw_answered_error(status, body);
-    const Json* execution = body.find("execution");
-    return wire::read_execution(execution ? *execution : body);
+    const Exchanged exchanged = exchange(
+        {.method = "GET",
+         .path = fmt::format("/v1/tasks/{}/result?wait={}", id.to_string(), format_duration(wait)),
+         .timeout = kTimeout + wait});
+    if (exchanged.not_found()) return {};
+    if (exchanged.status != 202) require(exchanged);
+    return wire::read_member(exchanged.body, "execution", wire::read_execution);
   });
   return nullptr;
 }
@@ -289,10 +307,10 @@ std::shared_ptr<Waiting> RemoteEngine::wait_closed(const std::string&, const Exe
 // ---- read
 
 std::optional<Execution> RemoteEngine::find(const std::string&, const ExecutionId& id) {
-  const auto [status, body] = exchange_repeatedly("GET", "/v1/tasks/" + id.to_string());
-  if (status == 404) return {};
-  if (status != 200) throw_answered_error(status, body);
-  return wire::read_execution(body);
+  const Exchanged exchanged = get("/v1/tasks/" + id.to_string());
+  if (exchanged.not_found()) return {};
+  require(exchanged);
+  return wire::read_execution(exchanged.body);
 }
 
 std::vector<Execution> RemoteEngine::list(const ListFilter& filter) {
@@ -304,9 +322,9 @@ std::vector<Execution> RemoteEngine::list(const ListFilter& filter) {
   if (filter.status) query.add("status", std::string(to_string(*filter.status)));
   query.add("parent", id_text(filter.parent)).add("cursor", id_text(filter.before));
   query.add("limit", std::to_string(filter.limit));
-  const auto [status, body] = exchange_repeatedly("GET", "/v1/tasks" + query.text());
-  if (status != 200) throw_answered_error(status, body);
-  return wire::read_all(body, "executions", wire::read_execution);
+  const Exchanged exchanged = get("/v1/tasks" + query.text());
+  require(exchanged);
+  return wire::read_all(exchanged.body, "executions", wire::read_execution);
 }
 
 std::optional<FoundIdentity> RemoteEngine::find_identity(const std::string&, const std::string& type,
@@ -316,69 +334,72 @@ std::optional<FoundIdentity> RemoteEngine::find_identity(const std::string&, con
   Query query;
   query.add("type", type).add("queue", queue).add("key", key);
   if (scope) query.add("scope", scope->to_string());
-  const auto [status, body] = exchange_repeatedly("GET", "/v1/identities" + query.text());
-  if (status == 404) return {};
-  if (status != 200) throw_answered_error(status, body);
-  return wire::read_identity(body);
+  const Exchanged exchanged = get("/v1/identities" + query.text());
+  if (exchanged.not_found()) return {};
+  require(exchanged);
+  return wire::read_identity(exchanged.body);
 }
 
+// Not repeated: the second one would find nothing to release, and say so.
 bool RemoteEngine::release_identity(const std::string&, const IdentityHash& hash) {
-  const auto [status, body] = exchange("DELETE", "/v1/identities/" + hash.to_string());
-  if (status != 200) throw_answered_error(status, body);
-  const Json* released = body.find("released");
+  const Exchanged exchanged =
+      exchange({.method = "DELETE", .path = "/v1/identities/" + hash.to_string()}, Repeat::no);
+  require(exchanged);
+  const Json* released = exchanged.body.find("released");
   return released && released->boolean;
 }
 
 // ---- settings
 
+QueueView RemoteEngine::read_queue(const Exchanged& exchanged) const {
+  require(exchanged);
+  QueueView view = wire::read_queue(exchanged.body);
+  view.count.name_space = name_space_;
+  return view;
+}
+
 QueueView RemoteEngine::queue(const std::string&, const std::string& name) {
-  const auto [status, body] = exchange_repeatedly("GET", "/v1/queues/" + percent_encode(name));
-  if (status != 200) throw_answered_error(status, body);
-  return wire::read_queue(body);
+  return read_queue(get("/v1/queues/" + percent_encode(name)));
 }
 
 std::vector<QueueView> RemoteEngine::queues(const std::string&) {
-  const auto [status, body] = exchange_repeatedly("GET", "/v1/queues");
-  if (status != 200) throw_answered_error(status, body);
-  return wire::read_all(body, "queues", wire::read_queue);
+  const Exchanged exchanged = get("/v1/queues");
+  require(exchanged);
+  auto views = wire::read_all(exchanged.body, "queues", wire::read_queue);
+  for (QueueView& view : views) view.count.name_space = name_space_;
+  return views;
 }
 
 QueueView RemoteEngine::put_queue(const std::string&, const std::string& name, const QueueSettings& settings) {
-  const auto [status, body] = exchange_repeatedly("PUT", "/v1/queues/" + percent_encode(name), settings.to_json());
-  if (status != 200) throw_answered_error(status, body);
-  return wire::read_queue(body);
+  return read_queue(put("/v1/queues/" + percent_encode(name), settings.to_json()));
 }
 
 QueueView RemoteEngine::set_paused(const std::string&, const std::string& name, bool paused) {
-  const auto [status, body] = exchange_repeatedly(
-      "POST", fmt::format("/v1/queues/{}/{}", percent_encode(name), paused ? "pause" : "unpause"));
-  if (status != 200) throw_answered_error(status, body);
-  return wire::read_queue(body);
+  return read_queue(post(fmt::format("/v1/queues/{}/{}", percent_encode(name), paused ? "pause" : "unpause"), ""));
 }
 
 TypeView RemoteEngine::type(const std::string&, const std::string& name) {
-  const auto [status, body] = exchange_repeatedly("GET", "/v1/types/" + percent_encode(name));
-  if (status != 200) throw_answered_error(status, body);
-  return wire::read_type(body);
+  const Exchanged exchanged = get("/v1/types/" + percent_encode(name));
+  require(exchanged);
+  return wire::read_type(exchanged.body);
 }
 
 std::vector<TypeView> RemoteEngine::types(const std::string&) {
-  const auto [status, body] = exchange_repeatedly("GET", "/v1/types");
-  if (status != 200) throw_answered_error(status, body);
-  return wire::read_all(body, "types", wire::read_type);
+  const Exchanged exchanged = get("/v1/types");
+  require(exchanged);
+  return wire::read_all(exchanged.body, "types", wire::read_type);
 }
 
 TypeView RemoteEngine::put_type(const std::string&, const std::string& name, const TypeSettings& settings) {
-  const auto [status, body] = exchange_repeatedly("PUT", "/v1/types/" + percent_encode(name), settings.to_json());
-  if (status != 200) throw_answered_error(status, body);
-  return wire::read_type(body);
+  const Exchanged exchanged = put("/v1/types/" + percent_encode(name), settings.to_json());
+  require(exchanged);
+  return wire::read_type(exchanged.body);
 }
 
 // ---- operations
 
 void RemoteEngine::check_ready() {
-  const auto [status, body] = exchange("GET", "/ready");
-  if (status != 200) throw_answered_error(status, body);
+  require(get("/ready"));
 }
 
 std::vector<QueueCount> RemoteEngine::queue_counts() {

@@ -23,7 +23,8 @@ constexpr std::array kScalarKeys{
 
 std::string upper(std::string_view text) {
   std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return out;
 }
 
@@ -31,13 +32,18 @@ std::string long_name(const ScalarKey& key) { return fmt::format("HAPAX_{}_{}", 
 
 std::string short_name(const ScalarKey& key) { return "HAPAX_" + upper(key.key); }
 
+// Read by commands that talk to a server, and set for the handlers that `hapax work` runs.
+constexpr std::array kVariablesOfCommands{"HAPAX_URL",     "HAPAX_TOKEN",   "HAPAX_NAMESPACE", "HAPAX_EFFECT_KEY",
+                                          "HAPAX_ATTEMPT", "HAPAX_TASK_ID", "HAPAX_TASK_TYPE"};
+
 // Read elsewhere, or meant for programs that run beside a server.
 bool is_foreign(const std::string& variable) {
-  return variable == "HAPAX_CONFIG" || variable.starts_with("HAPAX_TEST_") || variable.starts_with("HAPAX_BENCH_");
+  return variable == "HAPAX_CONFIG" || variable.starts_with("HAPAX_TEST_") || variable.starts_with("HAPAX_BENCH_") ||
+         std::find(kVariablesOfCommands.begin(), kVariablesOfCommands.end(), variable) != kVariablesOfCommands.end();
 }
 
 std::vector<std::string> variable_names() {
-  std::vector<std::string> names{"HAPAX_CONFIG"};
+  std::vector<std::string> names{"HAPAX_CONFIG", "HAPAX_URL", "HAPAX_TOKEN", "HAPAX_NAMESPACE"};
   for (const auto& key : kScalarKeys) {
     if (key.section == "server") names.push_back(short_name(key));
     names.push_back(long_name(key));
@@ -62,7 +68,8 @@ Json value_from_text(std::string_view section, std::string_view key, const std::
                                    [&](const ScalarKey& k) { return k.section == section && k.key == key; });
   Json value = json_string(text);
   if (known == kScalarKeys.end()) return value;
-  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
+  const bool digits =
+      !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
   if (known->form == ValueForm::number && digits) value.kind = Json::Kind::number;
   if (known->form == ValueForm::boolean && (text == "true" || text == "false")) {
     value.kind = Json::Kind::boolean;
@@ -89,7 +96,8 @@ void overlay_environment(ConfigDocument& document, const std::map<std::string, s
     const ScalarKey& key = *found->second;
     const auto [earlier, first] = set_by.emplace(&key, variable);
     if (!first) {
-      throw ConfigError(fmt::format("environment variable {}: {} sets the same; remove one of them", variable, earlier->second));
+      throw ConfigError(
+          fmt::format("environment variable {}: {} sets the same; remove one of them", variable, earlier->second));
     }
     document.set(key.section, key.key, value_from_text(key.section, key.key, text), "environment variable " + variable);
   }

@@ -26,11 +26,16 @@ RequestError unavailable(std::string code, const std::string& message, int retry
 Response failure_response(const Failure& failure) {
   switch (failure.code()) {
     case Failure::Code::unavailable:
-    case Failure::Code::outcome_unknown:
       spdlog::warn("http: the store is unavailable: {}", failure.what());
       return unavailable("StoreUnavailable",
-                         "The store cannot be reached at the moment. The same request may safely be sent again, as long "
-                         "as it carries an idempotency key.")
+                         "The store cannot be reached at the moment; nothing was done. The same request may safely be "
+                         "sent again.")
+          .response();
+    case Failure::Code::outcome_unknown:
+      spdlog::warn("http: the outcome of a commit is unknown: {}", failure.what());
+      return unavailable("OutcomeUnknown",
+                         "The store was lost while it committed: this may have been done or not. The same request may "
+                         "safely be sent again if it carries an idempotency key.")
           .response();
     case Failure::Code::stopped:
       return unavailable("ShuttingDown",

@@ -16,6 +16,7 @@ TEST(ErrorResponse, FailuresAre503AndSayWhetherToTryAgain) {
     ASSERT_EQ(answer.headers.size(), 1U);
     EXPECT_EQ(answer.headers[0].first, "Retry-After");
   }
+  EXPECT_NE(response(Failure::Code::outcome_unknown).body.find("OutcomeUnknown"), std::string::npos);
   EXPECT_NE(response(Failure::Code::stopped).body.find("ShuttingDown"), std::string::npos);
   EXPECT_NE(response(Failure::Code::corrupt).body.find("StoreCorrupt"), std::string::npos);
   EXPECT_EQ(response(Failure::Code::misuse).status, 500);

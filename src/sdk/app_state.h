@@ -72,7 +72,7 @@ auto translating(Function&& function) -> decltype(function()) {
   try {
     return function();
   } catch (const RemoteRefusal& refusal) {
-    throw Error(refusal.code(), refusal.what());
+    throw Error(refusal.word(), refusal.what());
   } catch (const Failure& failure) {
     throw Error(code_of(failure), failure.what(), failure.safe_to_retry());
   }

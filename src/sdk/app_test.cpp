@@ -236,6 +236,22 @@ TEST_P(AppTest, AnInputThatDoesNotFitFailsTheTaskWithThePlace) {
 
 TEST_P(AppTest, AWorkerWithNothingDeclaredSaysSo) { EXPECT_THROW(app_.work(), hapax::Error); }
 
+TEST(AppOverHttp, AWorkerWithAWrongTokenEndsWithTheReason) {
+  const auto engine = hapax::start_engine(hapax::open_store("memory:"), {});
+  hapax::ServerOptions options;
+  options.port = 0;
+  options.tokens.push_back({"right", std::nullopt});
+  const auto server = hapax::start_server(*engine, options);
+  hapax::App app = hapax::open("http://127.0.0.1:" + std::to_string(server->port()), {.token = "wrong"});
+  app.task("t", [] {});
+  try {
+    app.work({.handle_signals = false});
+    FAIL() << "it worked";
+  } catch (const hapax::Error& error) {
+    EXPECT_EQ(error.code(), "Unauthorized");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Urls, AppTest, ::testing::Values("memory", "sqlite", "http"),
                          [](const auto& info) { return info.param; });
 

@@ -28,6 +28,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::int32_t kMaxClaim = 512;
+constexpr double kMaxAhead = 1024;
 constexpr double kAheadSeconds = 0.02;  // of work, for handlers that take next to no time
 constexpr auto kClaimWait = 20s;
 constexpr auto kClaimPauseAfterFailure = 500ms;
@@ -80,7 +81,7 @@ void Worker::run() {
   const SignalWatch signals(options_.handle_signals);
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (!draining_ && (should_stop() || signals.caught())) {
+    if (!draining_ && (hopeless_ || should_stop() || signals.caught())) {
       draining_ = true;
       const auto claim = claim_;
       lock.unlock();
@@ -100,6 +101,7 @@ void Worker::run() {
   lock.unlock();
   stop_threads();
   app_.stop_requested = false;
+  if (hopeless_) translating([&] { std::rethrow_exception(hopeless_); });
 }
 
 bool Worker::should_stop() const {
@@ -124,10 +126,11 @@ void Worker::stop_threads() {
 
 // How many more tasks there is room for: a free thread each, and some ahead where handlers are quick.
 std::int32_t Worker::places() const {
-  const double ahead = static_cast<double>(options_.threads) * std::floor(kAheadSeconds / std::max(seconds_each_, 1e-6));
-  const double room = static_cast<double>(options_.threads) + ahead - static_cast<double>(held_.size());
+  const double threads = static_cast<double>(options_.threads);
+  const double ahead = std::min(threads * std::floor(kAheadSeconds / std::max(seconds_each_, 1e-6)), kMaxAhead);
+  const double room = threads + ahead - static_cast<double>(held_.size());
   // Quick ones are fetched in bulk, when half of what is kept ahead is used up.
-  if (ahead > 0 && room < (static_cast<double>(options_.threads) + std::min<double>(ahead, kMaxClaim)) / 2) return 0;
+  if (ahead > 0 && room < (threads + ahead) / 2) return 0;
   return static_cast<std::int32_t>(std::clamp<double>(room, 0, kMaxClaim));
 }
 
@@ -151,16 +154,19 @@ void Worker::claim_more() {
 
 void Worker::claimed(Answer<std::vector<Execution>> answer) {
   std::vector<Execution> executions;
+  std::exception_ptr hopeless;
   bool failed = false;
   try {
     executions = std::move(answer).get();
-  } catch (const Failure&) {
+  } catch (const Failure& failure) {
     failed = true;
+    if (!failure.safe_to_retry()) hopeless = std::current_exception();
   }
   std::lock_guard lock(mutex_);
   claiming_ = false;
   claim_.reset();
   if (failed) claim_again_at_ = Steady::now() + kClaimPauseAfterFailure;
+  if (hopeless) hopeless_ = hopeless;
   if (!executions.empty()) last_busy_ = Steady::now();
   for (Execution& execution : executions) {
     auto task = std::make_shared<RunningTask>(std::move(execution));

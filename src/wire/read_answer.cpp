@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include "core/canonical_json.h"
+#include "core/field.h"
 #include "wire/error_code.h"
 
 namespace hapax::wire {
 
-namespace {
-
-[[noreturn]] void malformed(std::string_view name) {
+void malformed(std::string_view name) {
   throw Failure(Failure::Code::corrupt,
                 fmt::format("the server's answer has no proper \"{}\": is it a Hapax server of this version?", name));
 }
+
+namespace {
 
 const Json* present(const Json& document, std::string_view name) {
   const Json* member = document.find(name);
@@ -75,6 +76,17 @@ AttemptRecord read_attempt(const Json& document) {
   return record;
 }
 
+template <class Settings>
+Settings read_settings(const Json& document, std::string_view name) {
+  const Json* member = present(document, name);
+  if (!member) return {};
+  try {
+    return Settings::parse(*member, "");
+  } catch (const InvalidField&) {
+    malformed(name);
+  }
+}
+
 std::vector<std::string> read_names(const Json& document, std::string_view name) {
   return read_all(document, name, [](const Json& item) { return item.text; });
 }
@@ -114,9 +126,7 @@ Receipt read_receipt(const Json& document) {
   receipt.created = flag(document, "created");
   receipt.result_expired = flag(document, "result_expired");
   receipt.dry_run = flag(document, "dry_run");
-  const Json* execution = present(document, "execution");
-  if (!execution) malformed("execution");
-  receipt.execution = read_execution(*execution);
+  receipt.execution = read_member(document, "execution", read_execution);
   if (const Json* match = present(document, "match")) {
     receipt.match = Match{read_identity_parts(*match), parsed(*match, "expires_at", parse_time),
                           parsed(*match, "superseded", ExecutionId::parse)};
@@ -142,7 +152,7 @@ Execution read_execution(const Json& document) {
   execution.priority = static_cast<std::int32_t>(integer(document, "priority", 0));
   execution.attempt = static_cast<std::int32_t>(integer(document, "attempt", 0));
   execution.max_attempts = static_cast<std::int32_t>(integer(document, "max_attempts", execution.max_attempts));
-  if (const Json* retry = present(document, "retry")) execution.retry = RetrySettings::parse(*retry, "/retry").policy();
+  execution.retry = read_settings<RetrySettings>(document, "retry").policy();
   execution.timeout = parsed(document, "timeout", parse_duration);
   execution.deadline_at = parsed(document, "deadline", parse_time);
   execution.concurrency_key = text(document, "concurrency_key");
@@ -155,14 +165,12 @@ Execution read_execution(const Json& document) {
   execution.input_hash = required(document, "input_hash", InputHash::parse);
   execution.worker = text(document, "worker").value_or("");
   execution.lease_expires_at = parsed(document, "lease_expires_at", parse_time);
-  execution.failed_attempts = read_all(document, "attempts", read_attempt);
+  if (document.find("attempts")) execution.failed_attempts = read_all(document, "attempts", read_attempt);
   return execution;
 }
 
 Execution read_claim(const Json& document) {
-  const Json* inner = present(document, "execution");
-  if (!inner) malformed("execution");
-  Execution execution = read_execution(*inner);
+  Execution execution = read_member(document, "execution", read_execution);
   execution.lease_secret = required(document, "lease", LeaseToken::parse).secret;
   return execution;
 }
@@ -201,7 +209,7 @@ ControlOutcome read_control_outcome(const Json& document) {
 QueueView read_queue(const Json& document) {
   QueueView view;
   view.name = required_text(document, "name");
-  if (const Json* settings = present(document, "settings")) view.settings = QueueSettings::parse(*settings);
+  view.settings = read_settings<QueueSettings>(document, "settings");
   view.from_file = read_names(document, "from_file");
   view.known = flag(document, "known");
   view.count.queue = view.name;
@@ -214,7 +222,7 @@ QueueView read_queue(const Json& document) {
 TypeView read_type(const Json& document) {
   TypeView view;
   view.name = required_text(document, "name");
-  if (const Json* settings = present(document, "settings")) view.settings = TypeSettings::parse(*settings);
+  view.settings = read_settings<TypeSettings>(document, "settings");
   view.from_file = read_names(document, "from_file");
   view.declared = flag(document, "declared");
   return view;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/json.h"
@@ -26,13 +27,25 @@ QueueView read_queue(const Json& document);
 TypeView read_type(const Json& document);
 FoundIdentity read_identity(const Json& document);
 
-// The members of an array member, each read by `read`.
+// Says which member is at fault.
+[[noreturn]] void malformed(std::string_view member);
+
+// A member that must be there, read by `read`.
+template <class Read>
+auto read_member(const Json& document, std::string_view member, Read read) {
+  const Json* value = document.find(member);
+  if (!value) malformed(member);
+  return read(*value);
+}
+
+// The items of an array that must be there, each read by `read`.
 template <class Read>
 auto read_all(const Json& document, std::string_view member, Read read) {
+  const Json* array = document.find(member);
+  if (!array || !array->is(Json::Kind::array)) malformed(member);
   std::vector<decltype(read(document))> values;
-  if (const Json* array = document.find(member)) {
-    for (const Json& item : array->items) values.push_back(read(item));
-  }
+  values.reserve(array->items.size());
+  for (const Json& item : array->items) values.push_back(read(item));
   return values;
 }
 

@@ -11,7 +11,7 @@ import time
 
 from client import Client
 
-BINARY = pathlib.Path(os.environ["HAPAX_BINARY"])
+BINARY = pathlib.Path(os.environ["HAPAX_BINARY"]).resolve()
 
 # A sanitizer makes the server several times slower: what a test says of milliseconds is stretched by this.
 SLOWDOWN = 10 if os.environ.get("HAPAX_SANITIZE") else 1
@@ -41,6 +41,7 @@ class Server:
             self.arguments += ["--config", str(path)]
         self.process = None
         self.port = None
+        self.printed = ""  # on standard output, as far as it was read
         self.log = ""
         self._log_reader = None
         self.client = Client(lambda: self.port)
@@ -112,18 +113,21 @@ class Server:
             self.log += line.decode(errors="replace")
         stream.close()
 
+    def read_output(self, wait_s=0):
+        """Adds to `printed` what the server has printed by now; False if it closed its standard output."""
+        if not select.select([self.process.stdout], [], [], wait_s)[0]:
+            return True
+        piece = os.read(self.process.stdout.fileno(), 4096)
+        self.printed += piece.decode()
+        return bool(piece)
+
     def _read_port(self, deadline):
-        text = b""
+        self.printed = ""
         while (left := deadline - time.monotonic()) > 0:
-            if not select.select([self.process.stdout], [], [], left)[0]:
-                break
-            piece = os.read(self.process.stdout.fileno(), 4096)
-            if not piece:
+            if not self.read_output(left):
                 code = self.wait_exit()
-                raise AssertionError(f"the server ended with {code} before it served: {text!r}\n{self.log}")
-            text += piece
-            found = re.search(rb"listening on http://127\.0\.0\.1:(\d+)\r?\n", text)
-            if found:
+                raise AssertionError(f"the server ended with {code} before it served: {self.printed}\n{self.log}")
+            if found := re.search(r"listening on http://127\.0\.0\.1:(\d+)\n", self.printed):
                 return int(found.group(1))
         self.kill()
-        raise AssertionError(f"the server did not say where it listens: {text!r}\n{self.log}")
+        raise AssertionError(f"the server did not say where it listens: {self.printed}\n{self.log}")

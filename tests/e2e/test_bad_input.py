@@ -1,5 +1,6 @@
 """What is not a request that makes sense is refused, says where it is wrong, and changes nothing."""
 
+import json
 import time
 
 import pytest
@@ -342,6 +343,33 @@ def test_the_answer_to_head_has_no_body(server):
         while connection.read_line().strip():
             pass
         assert connection.read_response().status == 200
+
+
+def test_head_is_get_without_the_body_on_every_route(server):
+    caller = Caller(server)
+    task = caller.create()["id"]
+    paths = ["/", "/health", "/ready", "/openapi.json", "/v1/tasks", f"/v1/tasks/{task}", f"/v1/tasks/{task}/result"]
+    for path in [*paths, "/v1/queues", "/v1/queues/q", "/v1/types", "/v1/types/t", f"/v1/tasks/{UNKNOWN_ID}"]:
+        got, head = caller.http.get(path), caller.http.request("HEAD", path)
+        assert (head.status, head.headers, head.body) == (got.status, got.headers, b""), path
+
+
+def test_a_request_of_http_1_1_without_a_host_is_a_400(server):
+    with RawConnection(server.port) as connection:
+        connection.send(b"GET /health HTTP/1.1\r\n\r\n")
+        assert refused(connection.read_response())["error"] == "MalformedHttp"
+
+
+def test_what_curl_d_sends_is_json_but_not_what_a_page_of_another_site_sends(caller, fresh):
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    queue = fresh("queue")
+    body = json.dumps({"type": "t", "queue": queue}).encode()
+    assert caller.http.post("/v1/tasks", raw=body, headers=form).status == 201
+
+    for headers in (form, {"Content-Type": "text/plain"}):
+        refused(caller.http.post("/v1/tasks", raw=body, headers={**headers, "Origin": "http://evil.example"}), 415)
+    refused(caller.http.post(f"/v1/queues/{queue}/pause", headers={"Origin": "http://evil.example"}), 415)
+    assert len(caller.list(queue=queue)) == 1
 
 
 def test_a_client_that_asks_before_it_sends_is_told_to_go_on(server):

@@ -1,6 +1,7 @@
 """Starting, stopping and watching a server."""
 
 import resource
+import shlex
 import signal
 import subprocess
 import threading
@@ -94,6 +95,32 @@ def test_settings_put_over_the_api_outlive_a_restart(server):
     assert caller.http.get("/v1/queues/q").json["settings"]["max_running"] == 2
     assert caller.http.get("/v1/types/t").json["settings"]["identity"] == "strict"
     assert caller.create("t")["queue"] == "q"
+
+
+def test_the_commands_that_the_server_suggests_work(start_server):
+    server = start_server(arguments=["--hints"])
+    eventually(lambda: server.read_output() and server.printed.count("curl ") >= 4)
+    commands = [shlex.split(line[line.index("curl ") :]) for line in server.printed.splitlines() if "curl " in line]
+
+    lease, statuses = "", []
+    for command in commands:
+        answer = as_curl(server, [word.replace("LEASE OF THE CLAIM", lease) for word in command])
+        statuses.append(answer.status)
+        if answer.status == 200 and answer.json.get("claims"):
+            lease = answer.json["claims"][0]["lease"]
+
+    assert statuses == [201, 200, 200, 200]
+
+
+def as_curl(server, command):
+    """The request that this curl command makes."""
+    url = next(word for word in command if word.startswith("http://"))
+    path = url.removeprefix(f"http://127.0.0.1:{server.port}")
+    for option, media in (("--json", "application/json"), ("-d", "application/x-www-form-urlencoded")):
+        if option in command:
+            body = command[command.index(option) + 1].encode()
+            return server.client.post(path, raw=body, headers={"Content-Type": media})
+    return server.client.get(path)
 
 
 def test_migrate_prepares_a_file_and_says_so_again(tmp_path):

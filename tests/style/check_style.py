@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "http": {"core", "store", "engine", "wire"},
     "sdk": {"core", "store", "engine", "wire", "client", "open"},
     "config": {"core"},
-    "cli": {"core", "store", "engine", "wire", "open", "http", "config", "sdk"},
+    "cli": {"core", "store", "engine", "wire", "client", "open", "http", "config", "sdk"},
 }
 
 

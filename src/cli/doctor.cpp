@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <ostream>
+
+#include "cli/command.h"
+#include "cli/engine_options.h"
+#include "cli/health_check.h"
+#include "cli/metrics_page.h"
+#include "cli/paint.h"
+#include "cli/target.h"
+#include "core/json_writer.h"
+
+namespace hapax {
+
+namespace {
+
+using Verdict = Finding::Verdict;
+
+struct DoctorFlags {
+  TargetFlags target;
+};
+
+Colour colour_of(Verdict verdict) {
+  return verdict == Verdict::ok ? Colour::green : verdict == Verdict::warn ? Colour::yellow : Colour::red;
+}
+
+class Findings {
+ public:
+  Findings(const Program& program, bool json) : program_(program), json_(json), paint_(Paint::of(program)) {}
+
+  void add(const Finding& finding) {
+    findings_.push_back(finding);
+    if (json_) return;
+    const std::string_view verdict = to_string(finding.verdict);
+    program_.out << fmt::format("{}{}  {:<13}  {}", paint_(colour_of(finding.verdict), verdict),
+                                std::string(4 - verdict.size(), ' '), finding.about, printable(finding.says))
+                 << std::endl;
+  }
+
+  int finish() const {
+    bool failed = false;
+    for (const Finding& finding : findings_) failed = failed || finding.verdict == Verdict::fail;
+    if (json_) {
+      JsonWriter out;
+      out.begin_object().key("ok").boolean(!failed).key("checks").begin_array();
+      for (const Finding& finding : findings_) {
+        out.begin_object().key("verdict").string(to_string(finding.verdict)).key("about").string(finding.about);
+        out.key("message").string(finding.says).end_object();
+      }
+      program_.out << out.end_array().end_object().text() << std::endl;
+    }
+    return failed ? kFailed : kOk;
+  }
+
+ private:
+  const Program& program_;
+  const bool json_;
+  const Paint paint_;
+  std::vector<Finding> findings_;
+};
+
+std::optional<Config> check_config(const Program& program, const DoctorFlags& flags, Findings& report) {
+  try {
+    Config config = flags.target.config(program.environment);
+    report.add({Verdict::ok, "configuration",
+                fmt::format("store {}, listens on {}:{}, {} queues, {} types", config.store, config.listen.host,
+                            config.listen.port, config.queues.size(), config.types.size())});
+    return config;
+  } catch (const ConfigError& error) {
+    report.add({Verdict::fail, "configuration", error.what()});
+    return {};
+  }
+}
+
+// The file of a sqlite: URL, absent for other stores.
+std::optional<std::filesystem::path> file_of(const std::string& url) {
+  constexpr std::string_view kScheme = "sqlite:";
+  if (!url.starts_with(kScheme) || url.size() == kScheme.size()) return {};
+  return std::filesystem::path(url.substr(kScheme.size()));
+}
+
+void check_store(const Program& program, const std::string& url, const Config& config, Findings& report) {
+  const auto file = file_of(url);
+  std::error_code ignored;
+  if (file) {
+    const auto folder = file->has_parent_path() ? file->parent_path() : std::filesystem::path(".");
+    report.add(check_disk_space(folder.string()));
+    report.add(check_sync_rate(folder.string()));
+    if (!std::filesystem::exists(*file, ignored)) {
+      report.add(
+          {Verdict::warn, "store", fmt::format("{} does not exist yet; hapax serve or hapax migrate creates it", url)});
+      return;
+    }
+  }
+  try {
+    OpenEngineOptions options;
+    options.engine = engine_options(config);
+    program.open_engine(url, std::move(options))->check_ready();
+    report.add({Verdict::ok, "store", fmt::format("{} opens, its schema is known, and it takes writes", url)});
+  } catch (const BadUrl& error) {
+    report.add({Verdict::fail, "store", error.what()});
+  } catch (const Failure& failure) {
+    report.add({Verdict::fail, "store", fmt::format("{}: {}", url, failure.what())});
+  }
+}
+
+void check_server(const Program& program, const DoctorFlags& flags, Findings& report) {
+  Target target = flags.target.locate(program.environment);
+  const bool named = flags.target.names_url() || program.environment.contains("HAPAX_URL");
+  try {
+    const std::string version = fetch_version(target);
+    const bool same = version == program.version;
+    report.add({same ? Verdict::ok : Verdict::warn, "server",
+                same ? fmt::format("{} answers, version {}", target.url, version)
+                     : fmt::format("{} is version {}, this program is {}; use the same for both", target.url, version,
+                                   program.version)});
+  } catch (const Failure& failure) {
+    report.add(
+        {named ? Verdict::fail : Verdict::warn, "server",
+         named ? std::string(failure.what()) : fmt::format("none at {}; start one with hapax serve", target.url)});
+    return;
+  }
+  OpenEngineOptions options{target.token, target.name_space, {}};
+  try {
+    const auto engine = program.open_engine(target.url, std::move(options));
+    engine->check_ready();
+    engine->queues(target.name_space);
+    report.add({Verdict::ok, "server",
+                fmt::format("its store takes writes, and namespace {} is open to us", target.name_space)});
+  } catch (const std::exception& error) {
+    report.add({Verdict::fail, "server", error.what()});
+  }
+}
+
+int doctor(const Program& program, const DoctorFlags& flags) {
+  const Target target = flags.target.locate(program.environment);
+  Findings report(program, flags.target.json());
+  const auto config = check_config(program, flags, report);
+  report.add(check_clock(SystemClock().now()));
+  report.add(check_open_files());
+  if (flags.target.names_store()) {
+    check_store(program, target.url, config.value_or(Config{}), report);
+  } else {
+    if (config && !flags.target.names_url()) check_store(program, config->store, *config, report);
+    check_server(program, flags, report);
+  }
+  return report.finish();
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, const Program& program, Action& action) {
+  auto* command =
+      app.add_subcommand("doctor", "Check configuration, store, disk, clock and server, and say what to do");
+  auto flags = std::make_shared<DoctorFlags>();
+  flags->target.add(*command);
+  command->callback([&program, &action, flags] { action = [&program, flags] { return doctor(program, *flags); }; });
+}
+
+}  // namespace hapax

@@ -1,0 +1,18 @@
+#include "cli/engine_options.h"
+
+namespace hapax {
+
+EngineOptions engine_options(const Config& config) {
+  EngineOptions options;
+  options.undeclared = config.undeclared;
+  options.idempotency_ttl = config.idempotency_ttl;
+  options.task_retention = config.task_retention;
+  options.workflow_retention = config.workflow_retention;
+  options.cleanup_interval = config.cleanup_interval;
+  options.request_ttl = config.request_ttl;
+  options.queues = config.queues;
+  options.types = config.types;
+  return options;
+}
+
+}  // namespace hapax

@@ -1,0 +1,11 @@
+// What the configuration means to an engine.
+#pragma once
+
+#include "config/config.h"
+#include "engine/local_engine.h"
+
+namespace hapax {
+
+EngineOptions engine_options(const Config& config);
+
+}  // namespace hapax

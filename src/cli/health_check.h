@@ -1,0 +1,36 @@
+// The checks that `hapax doctor` makes, each with what to do about it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/time.h"
+
+namespace hapax {
+
+struct Finding {
+  enum class Verdict : std::uint8_t { ok, warn, fail };
+
+  Verdict verdict = Verdict::ok;
+  std::string about;
+  std::string says;
+};
+
+std::string_view to_string(Finding::Verdict verdict);
+
+// Of this machine.
+Finding check_clock(Time now);
+Finding check_open_files();
+
+// Of the directory that a file store lies in.
+Finding check_disk_space(const std::string& directory);
+Finding check_sync_rate(const std::string& directory);
+
+// The pure parts.
+Finding judge_clock(Time now, bool synchronised);
+Finding judge_open_files(std::uint64_t soft, std::uint64_t hard);
+Finding judge_disk_space(const std::string& directory, std::uint64_t free_bytes);
+Finding judge_sync_rate(const std::string& directory, double per_second);
+
+}  // namespace hapax

@@ -1,0 +1,126 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <ostream>
+
+#include "cli/command.h"
+#include "cli/execution_id.h"
+#include "cli/paint.h"
+#include "cli/submission_flags.h"
+#include "cli/table.h"
+#include "cli/target.h"
+#include "config/nearest.h"
+#include "core/name.h"
+#include "wire/write_answer.h"
+
+namespace hapax {
+
+namespace {
+
+constexpr std::int32_t kPage = 500;
+constexpr std::string_view kStatuses = "pending|running|suspended|completed|failed|cancelled|timed_out";
+
+struct ListFlags {
+  TargetFlags target;
+  std::optional<std::string> queue, type, key, status, parent, before;
+  std::int32_t limit = 50;
+};
+
+Status require_status(const std::string& text) {
+  if (const auto status = parse_status(text)) return *status;
+  const std::vector<std::string> known{"pending", "running",   "suspended", "completed",
+                                       "failed",  "cancelled", "timed_out"};
+  const std::string meant = suggestion(text, known);
+  throw CommandError(kUsage,
+                     fmt::format("--status: there is no status \"{}\"{}", text,
+                                 meant.empty() ? fmt::format("; it is one of {}", fmt::join(known, ", ")) : meant));
+}
+
+ListFilter filter_of(const ListFlags& flags, const std::string& name_space) {
+  ListFilter filter;
+  filter.name_space = name_space;
+  if (flags.queue) require_name("--queue", *flags.queue);
+  if (flags.type) require_name("--type", *flags.type);
+  if (flags.key) require_utf8("--key", *flags.key);
+  filter.queue = flags.queue;
+  filter.type = flags.type;
+  filter.idempotency_key = flags.key;
+  if (flags.status) filter.status = require_status(*flags.status);
+  if (flags.parent) filter.parent = require_id(*flags.parent);
+  if (flags.before) filter.before = require_id(*flags.before);
+  return filter;
+}
+
+// Page by page, so that any number may be asked for.
+std::vector<Execution> read(Engine& engine, ListFilter filter, std::int32_t limit) {
+  std::vector<Execution> all;
+  while (static_cast<std::int32_t>(all.size()) < limit) {
+    filter.limit = std::min(kPage, limit - static_cast<std::int32_t>(all.size()));
+    auto page = engine.list(filter);
+    const bool last = static_cast<std::int32_t>(page.size()) < filter.limit;
+    for (Execution& execution : page) all.push_back(std::move(execution));
+    if (last) break;
+    filter.before = all.back().id;
+  }
+  return all;
+}
+
+void print_json(std::ostream& out, const std::vector<Execution>& executions, bool full) {
+  JsonWriter json;
+  json.begin_object().key("executions").begin_array();
+  for (const Execution& execution : executions) wire::write_execution(json, execution);
+  json.end_array().key("next_cursor");
+  full ? json.string(executions.back().id.to_string()) : json.null();
+  out << json.end_object().text() << std::endl;
+}
+
+int list(const Program& program, const ListFlags& flags) {
+  if (flags.limit < 1) throw CommandError(kUsage, "--limit must be at least 1");
+  ListFilter filter = filter_of(flags, "");
+  const Target target = flags.target.open(program);
+  filter.name_space = target.name_space;
+  const auto executions = read(*target.engine, std::move(filter), flags.limit);
+  const bool full = static_cast<std::int32_t>(executions.size()) == flags.limit;
+  if (flags.target.json()) {
+    print_json(program.out, executions, full);
+    return kOk;
+  }
+  const Time now = SystemClock().now();
+  Table table({"id", "type", "queue", "status", ">attempt", ">age", "key"});
+  for (const Execution& execution : executions) {
+    table.add({execution.id.to_string(), execution.type, execution.queue,
+               Cell(std::string(to_string(execution.status)), colour_of(execution.status)),
+               fmt::format("{}/{}", execution.attempt, execution.attempt_limit), format_age(now - execution.created_at),
+               execution.idempotency_key.value_or("")});
+  }
+  if (table.empty() && program.terminal) {
+    program.out << "no such tasks" << std::endl;
+    return kOk;
+  }
+  program.out << table.render(Paint::of(program), program.terminal ? terminal_width() : std::nullopt);
+  if (full && program.terminal) {
+    program.out << fmt::format("the newest {}; go on with --before {}\n", flags.limit,
+                               executions.back().id.to_string());
+  }
+  program.out.flush();
+  return kOk;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, const Program& program, Action& action) {
+  auto* command = app.add_subcommand("list", "List tasks, newest first");
+  auto flags = std::make_shared<ListFlags>();
+  command->add_option("--queue", flags->queue, "Only of this queue")->type_name("QUEUE");
+  command->add_option("--type", flags->type, "Only of this type")->type_name("TYPE");
+  command->add_option("--status", flags->status, "Only with this status")->type_name(std::string(kStatuses));
+  command->add_option("--key", flags->key, "Only with this idempotency key")->type_name("KEY");
+  command->add_option("--parent", flags->parent, "Only steps of this workflow")->type_name("ID");
+  command->add_option("--before", flags->before, "Only older than this task")->type_name("ID");
+  command->add_option("--limit", flags->limit, "At most so many (default: 50)")->type_name("N");
+  flags->target.add(*command);
+  command->callback([&program, &action, flags] { action = [&program, flags] { return list(program, *flags); }; });
+}
+
+}  // namespace hapax

@@ -1,0 +1,24 @@
+// What became of a submission, in words.
+#pragma once
+
+#include <string>
+
+#include "cli/paint.h"
+#include "engine/engine.h"
+
+namespace hapax {
+
+// "created 019… in queue default", "already there since 3m ago: 019… completed, result 42". One line, without its end.
+std::string describe_receipt(const Receipt& receipt, Time now, const Paint& paint);
+
+// "completed, result 42", "failed after 3 attempts: Timeout: no answer".
+std::string describe_state(const Execution& execution, const Paint& paint);
+
+// The one line for a refused submission, and the exit code that goes with it.
+std::string describe_refusal(const Refusal& refusal);
+int exit_code_of(const Refusal& refusal);
+
+// The results of one submission, awaited.
+SubmitResult submit_one(Engine& engine, const std::string& name_space, SubmitRequest request);
+
+}  // namespace hapax

@@ -1,0 +1,185 @@
+#include "cli/submission_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <iostream>
+#include <iterator>
+#include <utility>
+
+#include "config/nearest.h"
+#include "core/field.h"
+#include "core/json_writer.h"
+#include "core/name.h"
+#include "http/parse_request.h"
+
+namespace hapax {
+
+namespace {
+
+struct FlagOfField {
+  std::string_view pointer, flag, words;  // `words`: what it may be, where that is a short list
+};
+
+constexpr std::array kFlags{
+    FlagOfField{"/type", "TYPE", ""},
+    FlagOfField{"/input", "INPUT", ""},
+    FlagOfField{"/idempotency_key", "--key", ""},
+    FlagOfField{"/scope", "--scope", ""},
+    FlagOfField{"/queue", "--queue", ""},
+    FlagOfField{"/identity", "--identity", "caller_provided|strict|contextual|always_unique"},
+    FlagOfField{"/identity_fields", "--identity-field", ""},
+    FlagOfField{"/reuse", "--reuse", "allow_failed|reject|allow_closed|replace"},
+    FlagOfField{"/on_duplicate", "--on-duplicate", "return|error"},
+    FlagOfField{"/idempotency_ttl", "--ttl", ""},
+    FlagOfField{"/priority", "--priority", ""},
+    FlagOfField{"/delay", "--delay", ""},
+    FlagOfField{"/run_at", "--run-at", ""},
+    FlagOfField{"/max_attempts", "--max-attempts", ""},
+    FlagOfField{"/retry/initial", "--retry-initial", ""},
+    FlagOfField{"/retry/factor", "--retry-factor", ""},
+    FlagOfField{"/retry/max", "--retry-max", ""},
+    FlagOfField{"/timeout", "--timeout", ""},
+    FlagOfField{"/deadline", "--deadline", ""},
+    FlagOfField{"/concurrency_key", "--concurrency-key", ""},
+};
+
+const FlagOfField* flag_of(std::string_view pointer) {
+  for (const FlagOfField& field : kFlags) {
+    if (pointer == field.pointer || pointer.starts_with(std::string(field.pointer) + "/")) return &field;
+  }
+  return nullptr;
+}
+
+std::string words_of(std::string_view pointer) { return std::string(flag_of(pointer)->words); }
+
+std::vector<std::string> split_words(std::string_view words) {
+  std::vector<std::string> out;
+  while (!words.empty()) {
+    const auto bar = words.find('|');
+    out.emplace_back(words.substr(0, bar));
+    words = bar == std::string_view::npos ? std::string_view() : words.substr(bar + 1);
+  }
+  return out;
+}
+
+// Throws: the flag's name in place of the field's, and the nearest word to a mistyped one.
+[[noreturn]] void refuse(const InvalidField& error, const Json& document) {
+  const FlagOfField* field = flag_of(error.pointer());
+  if (field == nullptr) throw CommandError(kUsage, fmt::format("{} {}", error.pointer(), error.what()));
+  const Json* value = document.at(error.pointer());
+  const std::string meant = value && !field->words.empty() ? suggestion(value->text, split_words(field->words)) : "";
+  throw CommandError(kUsage, fmt::format("{} {}{}", field->flag, error.what(), meant));
+}
+
+Json parse_input(const std::string& text) {
+  try {
+    return parse_json(text);
+  } catch (const InvalidJson& error) {
+    throw CommandError(
+        kUsage,
+        fmt::format("INPUT is no JSON: {}; a text is written '\"text\"', in both kinds of quotes", error.what()));
+  }
+}
+
+}  // namespace
+
+void require_utf8(const std::string& flag, const std::string& text) {
+  if (!is_valid_utf8(text)) throw CommandError(kUsage, flag + " must be UTF-8");
+}
+
+void require_name(const std::string& flag, const std::string& name) {
+  require_utf8(flag, name);
+  if (const auto wrong = check_name(name)) throw CommandError(kUsage, flag + " " + *wrong);
+}
+
+void SubmissionFlags::add(CLI::App& command) {
+  command.add_option("TYPE", type_, "The task's type")->required()->type_name("");
+  command.add_option("INPUT", input_, "Its input, as JSON; - reads it from standard input (default: null)")
+      ->type_name("");
+  command.add_option("--key", key_, "The idempotency key: your name for this one intent")->type_name("KEY");
+  command.add_option("--scope", scope_, "Where the key is unique: type, queue, global, or a name of your own")
+      ->type_name("SCOPE");
+  command.add_option("--queue", queue_, "Where it waits (default: as the type says, else default)")->type_name("QUEUE");
+  command.add_option("--identity", identity_, "What makes two submissions the same")->type_name(words_of("/identity"));
+  command
+      .add_option("--identity-field", identity_fields_,
+                  "With contextual: a field that counts, as /order_id; repeatable")
+      ->type_name("POINTER")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--reuse", reuse_, "When a closed owner makes way")->type_name(words_of("/reuse"));
+  command.add_option("--on-duplicate", on_duplicate_, "What a duplicate gets")->type_name(words_of("/on_duplicate"));
+  command.add_option("--ttl", ttl_, "How long the identity is kept, from creation")->type_name("DURATION");
+  command.add_option("--priority", priority_, "-1000 to 1000; higher goes first")->type_name("N");
+  command.add_option("--delay", delay_, "Not to be started before so long")->type_name("DURATION");
+  command.add_option("--run-at", run_at_, "Not to be started before then, as 2026-01-27T12:00:00Z")->type_name("TIME");
+  command.add_option("--max-attempts", max_attempts_, "1 to 1000 (default: 3)")->type_name("N");
+  command.add_option("--retry-initial", retry_initial_, "The pause after the first failure (default: 1s)")
+      ->type_name("DURATION");
+  command.add_option("--retry-factor", retry_factor_, "How the pause grows (default: 2)")->type_name("X");
+  command.add_option("--retry-max", retry_max_, "Where it stops growing (default: 60s)")->type_name("DURATION");
+  command.add_option("--timeout", timeout_, "Of one attempt")->type_name("DURATION");
+  command.add_option("--deadline", deadline_, "Of all attempts: a duration from now, or a time")->type_name("DURATION");
+  command.add_option("--concurrency-key", concurrency_key_, "Tasks with one key run one at a time")->type_name("KEY");
+}
+
+// The body that the API would get: so its reader checks the flags, and the two cannot differ.
+std::string SubmissionFlags::document(const Program& program) const {
+  JsonWriter out;
+  out.begin_object().key("type").string(type_);
+  const auto add = [&](std::string_view name, const std::optional<std::string>& value) {
+    if (!value) return;
+    require_utf8(std::string(flag_of("/" + std::string(name))->flag), *value);
+    out.key(name).string(*value);
+  };
+  add("queue", queue_);
+  add("idempotency_key", key_);
+  add("scope", scope_);
+  add("identity", identity_);
+  add("reuse", reuse_);
+  add("on_duplicate", on_duplicate_);
+  add("idempotency_ttl", ttl_);
+  add("delay", delay_);
+  add("run_at", run_at_);
+  add("timeout", timeout_);
+  add("deadline", deadline_);
+  add("concurrency_key", concurrency_key_);
+  if (priority_) out.key("priority").integer(*priority_);
+  if (max_attempts_) out.key("max_attempts").integer(*max_attempts_);
+  if (!identity_fields_.empty()) {
+    out.key("identity_fields").begin_array();
+    for (const std::string& field : identity_fields_) {
+      require_utf8("--identity-field", field);
+      out.string(field);
+    }
+    out.end_array();
+  }
+  if (retry_initial_ || retry_factor_ || retry_max_) {
+    out.key("retry").begin_object();
+    if (retry_initial_) out.key("initial").string(*retry_initial_);
+    if (retry_factor_) out.key("factor").number(*retry_factor_);
+    if (retry_max_) out.key("max").string(*retry_max_);
+    out.end_object();
+  }
+  std::string input = input_;
+  if (input_ == "-") input.assign(std::istreambuf_iterator<char>(program.in), {});
+  if (!input.empty()) {
+    parse_input(input);
+    out.key("input").raw(input);
+  }
+  return out.end_object().take();
+}
+
+SubmitRequest SubmissionFlags::request(const Program& program) const {
+  require_utf8("TYPE", type_);
+  const Json document = parse_json(this->document(program));
+  try {
+    return http::parse_submit(document);
+  } catch (const InvalidField& error) {
+    refuse(error, document);
+  }
+}
+
+}  // namespace hapax

@@ -1,0 +1,44 @@
+// The words of a submission on the command line, shared by submit and explain.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "engine/engine.h"
+
+namespace hapax {
+
+// Must live as long as the command it was added to.
+class SubmissionFlags {
+ public:
+  void add(CLI::App& command);
+
+  // The submission they make. Reads the input from program.in where it is "-". Throws CommandError that names the flag
+  // at fault.
+  SubmitRequest request(const Program& program) const;
+
+  const std::string& type() const { return type_; }
+  bool has_input() const { return !input_.empty(); }
+  void set_input(std::string text) { input_ = std::move(text); }
+
+ private:
+  std::string document(const Program& program) const;
+
+  std::string type_, input_;
+  std::optional<std::string> key_, scope_, queue_, identity_, reuse_, on_duplicate_, ttl_, delay_, run_at_, timeout_,
+      deadline_, concurrency_key_, retry_initial_, retry_max_;
+  std::vector<std::string> identity_fields_;
+  std::optional<std::int64_t> priority_, max_attempts_;
+  std::optional<double> retry_factor_;
+};
+
+// A text that must be UTF-8, as everything Hapax keeps. Throws CommandError.
+void require_utf8(const std::string& flag, const std::string& text);
+
+// The names of types, queues and scopes. Throws CommandError.
+void require_name(const std::string& flag, const std::string& name);
+
+}  // namespace hapax

@@ -1,0 +1,76 @@
+#include "cli/target.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/engine_options.h"
+#include "core/name.h"
+
+namespace hapax {
+
+namespace {
+
+constexpr std::string_view kDefaultUrl = "http://127.0.0.1:7373";
+
+// The flag's value, else the variable's, else the last word.
+std::string first_of(const std::string& flag, const Environment& environment, const std::string& variable,
+                     std::string_view otherwise) {
+  if (!flag.empty()) return flag;
+  const auto found = environment.find(variable);
+  return found == environment.end() || found->second.empty() ? std::string(otherwise) : found->second;
+}
+
+bool is_server(const std::string& url) { return url.starts_with("http://") || url.starts_with("https://"); }
+
+}  // namespace
+
+void TargetFlags::add(CLI::App& command) {
+  command.add_option("--url", url_, "The server (default: $HAPAX_URL, else http://127.0.0.1:7373)")->type_name("URL");
+  command.add_option("--store", store_, "Straight on a store instead: sqlite:FILE")->type_name("URL");
+  command.add_option("--token", token_, "The server's token (default: $HAPAX_TOKEN)")->type_name("TOKEN");
+  command.add_option("--namespace", name_space_, "The namespace (default: $HAPAX_NAMESPACE, else default)")
+      ->type_name("NAME");
+  command
+      .add_option("--config", config_path_,
+                  "With --store: the configuration file (default: hapax.toml, if it is there)")
+      ->type_name("FILE");
+  command.add_flag("--json", json_, "Print JSON, for scripts");
+}
+
+Target TargetFlags::locate(const Environment& environment) const {
+  if (!url_.empty() && !store_.empty())
+    throw CommandError(kUsage, "--url and --store exclude each other; give one of them");
+  Target target;
+  target.url = store_.empty() ? first_of(url_, environment, "HAPAX_URL", kDefaultUrl) : store_;
+  target.remote = is_server(target.url);
+  if (store_.empty() && !target.remote) {
+    throw CommandError(kUsage, fmt::format("{}: \"{}\" is no server's address; a store is named with --store {}",
+                                           url_.empty() ? "HAPAX_URL" : "--url", target.url, target.url));
+  }
+  if (!store_.empty() && target.remote) {
+    throw CommandError(kUsage, fmt::format("--store: \"{0}\" is a server's address; write --url {0}", store_));
+  }
+  target.token = first_of(token_, environment, "HAPAX_TOKEN", "");
+  target.name_space = first_of(name_space_, environment, "HAPAX_NAMESPACE", "default");
+  const auto wrong =
+      is_valid_utf8(target.name_space) ? check_name(target.name_space) : std::optional<std::string>("must be UTF-8");
+  if (wrong) throw CommandError(kUsage, "--namespace: the name " + *wrong);
+  return target;
+}
+
+Config TargetFlags::config(const Environment& environment) const {
+  return load_config(config_path_.empty() ? std::nullopt : std::optional(config_path_), environment, {});
+}
+
+Target TargetFlags::open(const Program& program) const {
+  Target target = locate(program.environment);
+  OpenEngineOptions options;
+  options.token = target.token;
+  options.name_space = target.name_space;
+  if (!target.remote) options.engine = engine_options(config(program.environment));
+  target.engine = program.open_engine(target.url, std::move(options));
+  return target;
+}
+
+}  // namespace hapax

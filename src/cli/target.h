@@ -1,0 +1,45 @@
+// Where a command works: on a server, or straight on a store.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/command.h"
+#include "engine/engine.h"
+
+namespace hapax {
+
+struct Target {
+  std::shared_ptr<Engine> engine;
+  std::string url;
+  std::string name_space;
+  std::string token;
+  bool remote = false;
+};
+
+// The flags --url, --store, --token, --namespace, --config and --json. Must live as long as the command they were added
+// to.
+class TargetFlags {
+ public:
+  void add(CLI::App& command);
+
+  // On a store the configuration's queues, types and identity rules apply, as a server's would. Throws CommandError,
+  // ConfigError, BadUrl or Failure.
+  Target open(const Program& program) const;
+
+  // The same without opening: `engine` is left empty.
+  Target locate(const Environment& environment) const;
+
+  // The configuration that holds for a store.
+  Config config(const Environment& environment) const;
+
+  bool names_store() const { return !store_.empty(); }
+  bool names_url() const { return !url_.empty(); }
+  bool json() const { return json_; }
+
+ private:
+  std::string url_, store_, token_, name_space_, config_path_;
+  bool json_ = false;
+};
+
+}  // namespace hapax

@@ -1,0 +1,242 @@
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <ostream>
+#include <set>
+#include <thread>
+
+#include "cli/child_process.h"
+#include "cli/command.h"
+#include "cli/exec_handler.h"
+#include "cli/paint.h"
+#include "cli/signals.h"
+#include "cli/submission_flags.h"
+#include "cli/target.h"
+#include "core/json_writer.h"
+#include "sdk/app_state.h"
+#include "sdk/worker.h"
+
+namespace hapax {
+
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+struct WorkFlags {
+  TargetFlags target;
+  std::string command, name, lease = "60s";
+  std::vector<std::string> queues, types;
+  std::size_t concurrency = 1;
+  bool once = false;
+  std::optional<std::string> until_idle;
+};
+
+Duration require_duration(const std::string& flag, const std::string& text, Duration least) {
+  const auto duration = parse_duration(text);
+  if (!duration || *duration < least) {
+    throw CommandError(
+        kUsage, fmt::format("{} must be a duration of at least {}, not \"{}\"", flag, format_duration(least), text));
+  }
+  return *duration;
+}
+
+// What a person or a script reads while it works: one line for each attempt.
+class AttemptLog {
+ public:
+  AttemptLog(const Program& program, bool json) : program_(program), json_(json), paint_(Paint::of(program)) {}
+
+  void ended(const TaskContext& task, std::string_view how, Colour colour, const std::string& why,
+             Steady::duration took) {
+    const auto ms = std::chrono::duration_cast<Duration>(took);
+    std::lock_guard lock(mutex_);
+    ++(how == "completed" ? completed_ : failed_);
+    if (json_) {
+      JsonWriter line;
+      line.begin_object().key("id").string(task.id()).key("type").string(task.type());
+      line.key("attempt").integer(task.attempt()).key("outcome").string(how);
+      if (!why.empty()) line.key("message").string(why);
+      program_.out << line.key("ms").integer(ms.count()).end_object().text() << std::endl;
+      return;
+    }
+    program_.out << fmt::format("{} {} attempt {} {} in {}{}", task.id(), printable(task.type()), task.attempt(),
+                                paint_(colour, how), format_age(ms), why.empty() ? "" : ": " + printable(why))
+                 << std::endl;
+  }
+
+  std::string summary() const { return fmt::format("{} completed, {} failed attempts", completed_, failed_); }
+
+ private:
+  const Program& program_;
+  const bool json_;
+  const Paint paint_;
+  std::mutex mutex_;
+  std::int64_t completed_ = 0, failed_ = 0;
+};
+
+class ExecHandler {
+ public:
+  ExecHandler(const WorkFlags& flags, AttemptLog& log, std::atomic<bool>& stop)
+      : flags_(flags), types_(flags.types.begin(), flags.types.end()), log_(log), stop_(stop) {}
+
+  std::string operator()(TaskContext& task, const std::string& input) {
+    const auto start = Steady::now();
+    const auto took = [&] { return Steady::now() - start; };
+    if (flags_.once) stop_ = true;
+    try {
+      std::string result = run(task, input);
+      log_.ended(task, "completed", Colour::green, "", took());
+      return result;
+    } catch (const Cancelled&) {
+      log_.ended(task, "cancelled", Colour::yellow, "", took());
+      throw;
+    } catch (const FinalError& error) {
+      log_.ended(task, "failed for good", Colour::red, error.what(), took());
+      throw;
+    } catch (const std::exception& error) {
+      log_.ended(task, "failed", Colour::red, error.what(), took());
+      throw;
+    }
+  }
+
+ private:
+  std::string run(TaskContext& task, const std::string& input) {
+    if (!types_.empty() && !types_.contains(task.type())) {
+      throw HandlerFailed(fmt::format("this worker does not take tasks of type '{}'", task.type()));
+    }
+    ChildCall call;
+    call.command = flags_.command;
+    call.input = input;
+    call.environment = {{"HAPAX_EFFECT_KEY", task.effect_key()},
+                        {"HAPAX_ATTEMPT", std::to_string(task.attempt())},
+                        {"HAPAX_TASK_ID", task.id()},
+                        {"HAPAX_TASK_TYPE", task.type()}};
+    call.cancelled = [&task] { return task.cancel_requested(); };
+    return result_of(run_child(call));
+  }
+
+  const WorkFlags& flags_;
+  const std::set<std::string> types_;
+  AttemptLog& log_;
+  std::atomic<bool>& stop_;
+};
+
+// The first signal drains, the second one ends at once.
+class DrainOnSignal {
+ public:
+  DrainOnSignal(EndSignals& signals, const Program& program, std::atomic<bool>& stop)
+      : thread_([this, &signals, &program, &stop] {
+          const int signal = signals.wait();
+          heard_ = true;
+          if (!over_) {
+            program.err << fmt::format("stopping on signal {}: finishing what runs; a second one ends at once", signal)
+                        << std::endl;
+          }
+          stop = true;
+          over_.wait(false);  // the second signal is this thread's, too
+        }) {}
+
+  ~DrainOnSignal() {
+    over_ = true;
+    if (!heard_) pthread_kill(thread_.native_handle(), SIGTERM);
+    over_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> heard_ = false, over_ = false;
+  std::thread thread_;
+};
+
+// The queues to look in: those named, else those of the named types, else the default one.
+std::vector<std::string> queues_of(const WorkFlags& flags, const Target& target) {
+  std::set<std::string> queues(flags.queues.begin(), flags.queues.end());
+  if (queues.empty()) {
+    for (const std::string& type : flags.types) {
+      queues.insert(target.engine->type(target.name_space, type).settings.queue.value_or("default"));
+    }
+  }
+  if (queues.empty()) queues.insert("default");
+  return {queues.begin(), queues.end()};
+}
+
+WorkOptions check(const WorkFlags& flags) {
+  if (flags.concurrency < 1 || flags.concurrency > 1000)
+    throw CommandError(kUsage, "--concurrency must be from 1 to 1000");
+  if (flags.once && flags.concurrency > 1) throw CommandError(kUsage, "--once runs one task: leave --concurrency away");
+  for (const std::string& queue : flags.queues) require_name("--queue", queue);
+  for (const std::string& type : flags.types) require_name("--type", type);
+  if (!flags.name.empty()) require_name("--name", flags.name);
+  WorkOptions options;
+  options.threads = flags.concurrency;
+  options.name = flags.name;
+  options.lease = require_duration("--lease", flags.lease, std::chrono::seconds(1));
+  options.handle_signals = false;
+  if (flags.until_idle) options.until_idle_for = require_duration("--until-idle", *flags.until_idle, Duration(0));
+  return options;
+}
+
+int work(const Program& program, const WorkFlags& flags) {
+  WorkOptions options = check(flags);
+  EndSignals signals;  // before any thread
+  const Target target = flags.target.open(program);
+  options.queues = queues_of(flags, target);
+  target.engine->queue(target.name_space, options.queues.front());  // a wrong address or token is told here and now
+  AttemptLog log(program, flags.target.json());
+  detail::AppState app(Opened{target.engine, {}}, target.name_space);
+  app.declare(std::string(detail::kAnyType),
+              {TaskOptions{options.queues.front()}, ExecHandler(flags, log, app.stop_requested)}, nullptr);
+  if (!flags.target.json()) {
+    program.err << fmt::format("working on {} at {}", fmt::join(options.queues, ", "), target.url) << std::endl;
+  }
+  {
+    detail::Worker worker(app, options);
+    const DrainOnSignal drain(signals, program, app.stop_requested);
+    worker.run();
+  }
+  if (!flags.target.json()) program.err << log.summary() << std::endl;
+  return kOk;
+}
+
+}  // namespace
+
+void add_work(CLI::App& app, const Program& program, Action& action) {
+  auto* command = app.add_subcommand("work", "Run tasks with any program as their handler");
+  command->footer(
+      "The handler is run by /bin/sh, once for each attempt. It gets the input as JSON on standard input, and "
+      "HAPAX_TASK_ID,\n"
+      "HAPAX_TASK_TYPE, HAPAX_ATTEMPT and HAPAX_EFFECT_KEY in its environment. What it prints is the result. Exit code "
+      "0 completes\n"
+      "the task, 100 fails it for good, any other fails the attempt, which is retried; standard error is kept as the "
+      "error.");
+  auto flags = std::make_shared<WorkFlags>();
+  const auto repeatable = CLI::MultiOptionPolicy::TakeAll;
+  command->add_option("--exec", flags->command, "The handler: a shell command")->required()->type_name("CMD");
+  command
+      ->add_option("--queue", flags->queues,
+                   "A queue to work on; repeatable (default: the types' queues, else default)")
+      ->type_name("QUEUE")
+      ->expected(1)
+      ->multi_option_policy(repeatable);
+  command
+      ->add_option("--type", flags->types,
+                   "A type that the handler takes; repeatable (default: all). Others fail, retryably")
+      ->type_name("TYPE")
+      ->expected(1)
+      ->multi_option_policy(repeatable);
+  command->add_option("--concurrency", flags->concurrency, "Handlers that run at once (default: 1)")->type_name("N");
+  command->add_flag("--once", flags->once, "Wait for one task, run it, and end");
+  command->add_option("--until-idle", flags->until_idle, "End when there was nothing to do for so long")
+      ->type_name("DURATION");
+  command->add_option("--lease", flags->lease, "A worker that is not heard of for so long has died (default: 60s)")
+      ->type_name("DURATION");
+  command->add_option("--name", flags->name, "Of this worker, shown with its tasks (default: host and pid)")
+      ->type_name("NAME");
+  flags->target.add(*command);
+  command->callback([&program, &action, flags] { action = [&program, flags] { return work(program, *flags); }; });
+}
+
+}  // namespace hapax

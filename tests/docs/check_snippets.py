@@ -1,0 +1,69 @@
+"""Checks that the documentation shows what is there: every C++ snippet is taken from examples/, and every relative link leads to
+a file.
+
+A snippet may leave something out: a line that is nothing but `// …` stands for it, and the parts around it are found in this
+order in one example.
+
+Run as `/usr/bin/python3 tests/docs/check_snippets.py` from anywhere, and by ctest. Prints one line for each finding.
+"""
+
+import pathlib
+import re
+import sys
+import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+OMISSION = re.compile(r"^\s*// …\s*$", re.MULTILINE)
+
+
+def documents():
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def plain(text):
+    """Without what differs when code is moved to the margin: common indentation, blank lines around it."""
+    return textwrap.dedent(text).strip("\n")
+
+
+def taken_from(example, snippet):
+    """Whether the parts of the snippet follow one another in the example, whole lines each, wherever it is indented."""
+    position = 0
+    for part in OMISSION.split(snippet):
+        wanted = plain(part).splitlines()
+        if not any(line.strip() for line in wanted):
+            continue
+        found = next((i for i in range(position, len(example)) if plain("\n".join(example[i : i + len(wanted)])).splitlines() == wanted), None)
+        if found is None:
+            return False
+        position = found + len(wanted)
+    return True
+
+
+def check(path, examples):
+    text = path.read_text(encoding="utf-8")
+    for block in BLOCK.finditer(text):
+        language, snippet = block.groups()
+        if language == "cpp" and not any(taken_from(example, snippet) for example in examples):
+            yield text.count("\n", 0, block.start()) + 1, "this C++ is in none of the examples"
+    prose = BLOCK.sub(lambda block: "\n" * block.group().count("\n"), text)
+    for link in LINK.finditer(prose):
+        target = link.group(1)
+        if "://" not in target and not (path.parent / target).exists():
+            yield prose.count("\n", 0, link.start()) + 1, f"there is no {target}"
+
+
+def main():
+    examples = [example.read_text(encoding="utf-8").splitlines() for example in sorted((ROOT / "examples").glob("*.cpp"))]
+    findings = 0
+    for path in documents():
+        for line, message in check(path, examples):
+            print(f"{path.relative_to(ROOT)}:{line}: {message}")
+            findings += 1
+    print(f"snippets: {len(documents())} documents, {findings} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

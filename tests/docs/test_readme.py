@@ -1,0 +1,63 @@
+"""The README from top to bottom: every shell block, as printed, in one shell, in a directory that looks like a clone.
+
+Only two things differ from what a reader does: `./dev run` starts the binary that is built already, and its port is a free one,
+of which the command line hears by HAPAX_URL.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from server import Server, clean_environment
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """What a reader has after `./dev run`."""
+    for name in ("include", "examples"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "release").symlink_to(os.environ["HAPAX_BUILD"])
+    return tmp_path
+
+
+@pytest.fixture
+def server(clone):
+    server = Server(clone, store="sqlite:hapax.db", arguments=["--hints"]).start()
+    yield server
+    server.kill()
+
+
+def test_every_command_of_the_readme_works_as_printed(clone, server):
+    first, *blocks = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert [line.split("#")[0].strip() for line in first.splitlines()] == ["./dev run"]
+    assert blocks
+
+    script = "set -euo pipefail\n" + "\n".join(blocks).replace("localhost:7373", f"127.0.0.1:{server.port}")
+    environment = {**clean_environment(clone), "HAPAX_URL": f"http://127.0.0.1:{server.port}"}
+    ran = subprocess.run(["bash", "-c", script], cwd=clone, env=environment, capture_output=True, text=True, check=False, timeout=180)
+    assert ran.returncode == 0, f"ended with {ran.returncode}:\n{ran.stdout}\n{ran.stderr}"
+
+    # What the text says of their answers.
+    assert ran.stdout.count('"created":true') == 1
+    assert ran.stdout.count('"created":false') == 1
+    assert ran.stdout.count('"error":"IdempotencyConflict"') == 1
+    assert re.search('^already there since .*"HELLO"', ran.stdout, re.MULTILINE)
+    assert "1 completed, 0 failed attempts" in ran.stderr
+    charges = re.findall(r"charged (\d) times by this run", ran.stdout)
+    assert charges == ["1", "0", "1"]
+
+
+def test_the_first_command_answers_with_the_result_from_then_on(clone, server):
+    _, submit, _, work, *_ = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    script = "set -euo pipefail\n" + "\n".join([submit, work, submit]).replace("localhost:7373", f"127.0.0.1:{server.port}")
+    ran = subprocess.run(["bash", "-c", script], cwd=clone, env=clean_environment(clone), capture_output=True, text=True, check=True)
+    last = ran.stdout[ran.stdout.rindex('{"created"') :]
+    assert '"created":false' in last
+    assert '"result":{"charge":"ch_1"}' in last
