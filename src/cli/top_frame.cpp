@@ -56,7 +56,8 @@ std::string queues(const TopFrame& frame, const TopSample& now, const std::optio
   std::vector<const QueueView*> shown;
   for (const QueueView& queue : now.queues) shown.push_back(&queue);
   const auto open = [](const QueueView* q) { return q->count.pending + q->count.running; };
-  std::stable_sort(shown.begin(), shown.end(), [&](const auto* a, const auto* b) { return open(a) > open(b); });
+  std::sort(shown.begin(), shown.end(),
+            [&](const auto* a, const auto* b) { return open(a) != open(b) ? open(a) > open(b) : a->name < b->name; });
   const std::size_t left_out = shown.size() > most ? shown.size() - most : 0;
   shown.resize(shown.size() - left_out);
   for (const QueueView* queue : shown) {
