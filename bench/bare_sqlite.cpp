@@ -76,7 +76,7 @@ double bare_keyed_inserts(const std::string& path, std::int64_t rows, std::int64
   const Database db(path);
   db.exec(kQueue);
   const auto insert = db.prepare(kInsert), ledger = db.prepare(kLedger);
-  const std::string input(100, 'x');
+  const std::string input = "\"" + std::string(98, 'x') + "\"";
   IdGenerator ids;
   const SystemClock clock;
   const double start = seconds_now();

@@ -10,6 +10,8 @@ namespace hapax {
 // Commas are the writer's business, nesting is the caller's: every begin needs its end.
 class JsonWriter {
  public:
+  JsonWriter() { out_.reserve(1024); }  // most answers fit
+
   JsonWriter& begin_object();
   JsonWriter& end_object();
   JsonWriter& begin_array();
