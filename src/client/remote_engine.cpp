@@ -171,8 +171,10 @@ Exchanged RemoteEngine::put(const std::string& path, std::string body) {
 
 // ---- submit
 
-// The second sending finds what the first has done.
+// Whether a second sending finds what the first has done, and answers as the first would have.
 bool is_repeatable(const SubmitRequest& request) {
+  if (request.on_duplicate == OnDuplicate::error && !request.dry_run) return false;
+  if (request.reuse == Reuse::replace || request.reuse == Reuse::allow_closed) return request.dry_run;
   return request.idempotency_key || request.dry_run ||
          (request.identity && *request.identity != Strategy::always_unique);
 }

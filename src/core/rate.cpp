@@ -35,6 +35,11 @@ std::int64_t permits_in(const Rate& rate, std::int64_t ns) {
   return static_cast<std::int64_t>((static_cast<__int128>(ns + 1) * rate.count - 1) / period_ns(rate));
 }
 
+// No bucket is emptier than empty: a state from a slower rate, or from a clock that has since been set back, counts as that.
+std::int64_t full_at_ns(const Rate& rate, const RateState& state, Time now) {
+  return std::clamp(state.full_at_ns, to_ns(now), to_ns(now) + cost_ns(rate, rate.burst));
+}
+
 }  // namespace
 
 std::optional<Rate> parse_rate(std::string_view text) {
@@ -60,7 +65,7 @@ std::string format_rate(const Rate& rate) {
 }
 
 std::int64_t take(const Rate& rate, RateState& state, Time now, std::int64_t wanted) {
-  const std::int64_t full_at = std::max(state.full_at_ns, to_ns(now));
+  const std::int64_t full_at = full_at_ns(rate, state, now);
   const std::int64_t room = to_ns(now) + cost_ns(rate, rate.burst) - full_at;
   const std::int64_t granted = room <= 0 ? 0 : std::min(wanted, permits_in(rate, room));
   if (granted > 0) state.full_at_ns = full_at + cost_ns(rate, granted);
@@ -68,7 +73,7 @@ std::int64_t take(const Rate& rate, RateState& state, Time now, std::int64_t wan
 }
 
 Time next_permit(const Rate& rate, const RateState& state, Time now) {
-  const std::int64_t at_ns = state.full_at_ns + cost_ns(rate, 1) - cost_ns(rate, rate.burst);
+  const std::int64_t at_ns = full_at_ns(rate, state, now) + cost_ns(rate, 1) - cost_ns(rate, rate.burst);
   if (at_ns <= to_ns(now)) return now;
   return from_ms((at_ns + 999'999) / 1'000'000);
 }

@@ -51,7 +51,9 @@ std::optional<std::vector<std::string>> read_identity_fields(FieldReader& reader
     throw InvalidField(reader.pointer(kName), "is required with \"identity\": \"contextual\"");
   }
   if (!fields) return fields;
-  if (fields->empty()) throw InvalidField(reader.pointer(kName), "must name at least one field");
+  if (fields->empty() || fields->size() > kMaxIdentityFields) {
+    throw InvalidField(reader.pointer(kName), fmt::format("must name 1 to {} fields of the input", kMaxIdentityFields));
+  }
   for (std::size_t i = 0; i < fields->size(); ++i) {
     const auto& field = (*fields)[i];
     if (!is_json_pointer(field)) {
@@ -245,6 +247,7 @@ RetryPolicy RetrySettings::policy() const {
   policy.factor = factor.value_or(policy.factor);
   // Whoever asks for a long first pause and names no cap does not want the default one to shorten it.
   policy.max = max.value_or(std::max(policy.initial, policy.max));
+  policy.initial = std::min(policy.initial, policy.max);  // where the two come from different documents
   return policy;
 }
 

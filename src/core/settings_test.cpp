@@ -140,7 +140,7 @@ TEST(TypeSettings, IdentityFieldsAndContextualGoTogether) {
   EXPECT_EQ(type_error(R"({"identity":"strict","identity_fields":["/a"]})"),
             "/at/identity_fields goes only with \"identity\": \"contextual\"");
   EXPECT_EQ(type_error(R"({"identity":"contextual","identity_fields":[]})"),
-            "/at/identity_fields must name at least one field");
+            "/at/identity_fields must name 1 to 64 fields of the input");
   EXPECT_EQ(type_error(R"({"identity":"contextual","identity_fields":["/a","b"]})"),
             "/at/identity_fields/1 must be a JSON pointer such as \"/order_id\", not \"b\"");
 }

@@ -83,6 +83,19 @@ void extend_lease(Execution& execution, Duration lease, Time now) {
   execution.lease_expires_at = now + lease;
 }
 
+void give_back(Execution& execution, Time now) {
+  assert(execution.status == Status::running);
+  execution.attempt -= 1;
+  execution.lease_secret.reset();
+  execution.lease_expires_at.reset();
+  execution.attempt_ends_by.reset();
+  if (execution.cancel_requested_at) {
+    close(execution, Status::cancelled, now);
+  } else {
+    back_to_pending(execution, execution.run_at);
+  }
+}
+
 void complete(Execution& execution, std::optional<std::string> result, Time now) {
   assert(execution.status == Status::running);
   execution.result = std::move(result);

@@ -30,6 +30,9 @@ TokenCheck check_token(const Execution& execution, const LeaseToken& token);
 // running → running with a longer lease.
 void extend_lease(Execution& execution, Duration lease, Time now);
 
+// running → pending at once, as if it had never been claimed: whoever it was handed to never saw it.
+void give_back(Execution& execution, Time now);
+
 // running → completed. A result that arrives after a cancel was requested still counts: the work is done.
 void complete(Execution& execution, std::optional<std::string> result, Time now);
 

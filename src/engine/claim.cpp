@@ -7,6 +7,8 @@ namespace hapax {
 namespace {
 
 constexpr std::size_t kMaxClaimBatch = 256;
+constexpr Duration kLongestAlarm{3'600'000};  // whoever is woken too early looks again, and arms the next one
+constexpr Duration kAfterFailure{200};         // until somebody else looks for what a failed call was woken for
 
 }  // namespace
 
@@ -88,12 +90,13 @@ void ClaimDesk::looked(const std::shared_ptr<Call>& call, Answer<std::vector<Cla
     } else if (sleep_or_end(call, outcome.next_at)) {
       call->reply(std::vector<Execution>());
     }
-  } catch (const Failure&) {
+  } catch (...) {
     {
       std::lock_guard lock(mutex_);
       leave(*call);
     }
     call->reply(std::current_exception());
+    timer_.after(kAfterFailure, [this, call] { pass_on(call); });
   }
 }
 
@@ -177,7 +180,7 @@ void ClaimDesk::pass_on(const std::shared_ptr<Call>& call) {
 // At that time something becomes claimable by the clock alone: one of the calls for these queues looks then. One alarm
 // serves all who wait for the same queues, so that ten thousand of them do not all look at once.
 void ClaimDesk::arm(const std::shared_ptr<Call>& call, Time next_at) {
-  const auto delay = std::max(Duration(0), next_at - store_.now());
+  const auto delay = std::clamp(next_at - store_.now(), Duration(0), kLongestAlarm);
   const auto instant = std::chrono::steady_clock::now() + delay;
   std::lock_guard lock(mutex_);
   const bool anybody = std::any_of(call->keys.begin(), call->keys.end(), [&](const QueueKey& key) {

@@ -75,21 +75,31 @@ class Lane {
     std::vector<Group> groups;
     std::vector<Item> batch;
     while (take(groups, batch)) {
+      std::vector<Outcome> outcomes;
+      std::exception_ptr failure;
       try {
-        std::vector<Outcome> outcomes = commit(batch);
+        outcomes = commit(batch);
         ++commits_;
-        auto next = std::make_move_iterator(outcomes.begin());
-        for (Group& group : groups) {
-          const auto count = static_cast<std::ptrdiff_t>(group.items.size());
-          group.done(std::vector<Outcome>(next, next + count));
-          next += count;
-        }
       } catch (...) {
         ++failures_;
-        for (Group& group : groups) group.done(std::current_exception());
+        failure = std::current_exception();
       }
+      failure ? fail(groups, failure) : answer(groups, std::move(outcomes));
       groups.clear();
       batch.clear();
+    }
+  }
+
+  static void fail(std::vector<Group>& groups, const std::exception_ptr& failure) {
+    for (Group& group : groups) group.done(failure);
+  }
+
+  static void answer(std::vector<Group>& groups, std::vector<Outcome> outcomes) {
+    auto next = std::make_move_iterator(outcomes.begin());
+    for (Group& group : groups) {
+      const auto count = static_cast<std::ptrdiff_t>(group.items.size());
+      group.done(std::vector<Outcome>(next, next + count));
+      next += count;
     }
   }
 

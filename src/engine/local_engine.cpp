@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
-#include <set>
 
 #include "engine/claim.h"
 #include "engine/lane.h"
@@ -25,6 +24,8 @@ constexpr std::size_t kMaxCommit = 512;
 
 // Somebody else's changes are looked at no more often than this, however fast they come.
 constexpr Duration kRefreshPause{100};
+
+constexpr Duration kReadyFor{500};
 
 class StoreEngine final : public LocalEngine {
  public:
@@ -74,7 +75,6 @@ class StoreEngine final : public LocalEngine {
   void reload_settings();
   void changed_elsewhere();
   void refresh();
-  bool has_limits(const std::string& name_space, const std::string& queue);
 
   const EngineOptions options_;
   const std::shared_ptr<Store> store_;
@@ -88,9 +88,8 @@ class StoreEngine final : public LocalEngine {
   std::atomic<bool> refresh_pending_ = false;
   std::atomic<Timer::Instant> last_refresh_ = Timer::Instant();
 
-  // Queues in which concurrency keys have been met: only there does the end of one task make way for another.
-  std::mutex keyed_mutex_;
-  std::set<std::pair<std::string, std::string>> keyed_queues_;
+  std::mutex put_mutex_;                 // settings are read, changed and written back
+  std::atomic<Timer::Instant> ready_at_ = Timer::Instant();  // when the store was last seen to take writes
 
   Timer timer_;        // ends of waits
   Timer reader_;       // reads for those who wait
@@ -175,7 +174,7 @@ void StoreEngine::submit(const std::string& name_space, std::vector<SubmitReques
         results[item.position] =
             answer(std::move(outcomes[i]), item.on_duplicate, item.input_hash, item.dry_run);
       }
-    } catch (const Failure&) {
+    } catch (...) {
       return reply(std::current_exception());
     }
     reply(std::move(results));
@@ -227,22 +226,19 @@ void StoreEngine::handed_out(const std::vector<Execution>& executions) {
   for (const Execution& execution : executions) {
     const auto own = execution.due_at();
     if (own && (!due || *own < *due)) due = own;
-    if (execution.concurrency_key) {
-      std::lock_guard lock(keyed_mutex_);
-      keyed_queues_.emplace(execution.name_space, execution.queue);
-    }
   }
   if (due) sweeper_.due_by(*due);
 }
 
-// A lease of no length ends at once: the next sweep makes the task claimable again.
+// A lease of no length is one that is given back.
 void StoreEngine::give_back(const std::vector<Execution>& executions) {
   std::vector<Extension> extensions;
   for (const Execution& execution : executions) {
     extensions.push_back({{execution.id, execution.attempt, *execution.lease_secret}, Duration(0)});
   }
-  extend_lane_.put(std::move(extensions),
-                   [this](const Answer<std::vector<ExtendOutcome>>&) { sweeper_.due_by(store_->now()); });
+  extend_lane_.put(std::move(extensions), [this, executions](const Answer<std::vector<ExtendOutcome>>&) {
+    for (const Execution& execution : executions) claims_.announce(execution.name_space, execution.queue, 1);
+  });
 }
 
 void StoreEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) {
@@ -254,7 +250,7 @@ void StoreEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vector
         if (outcome.lease_expires_at) sweeper_.due_by(*outcome.lease_expires_at);
       }
       reply(std::move(outcomes));
-    } catch (const Failure&) {
+    } catch (...) {
       reply(std::current_exception());
     }
   });
@@ -275,19 +271,14 @@ std::vector<FinishOutcome> StoreEngine::commit_reports(std::span<const Report> r
     }
     (outcome.status == Status::completed ? completed_ : failed_attempts_) += 1;
     if (is_closed(outcome.status)) results_.closed(reports[i].token.execution, outcome.purged);
-    (is_closed(outcome.status) ? left : ready)[{outcome.name_space, outcome.queue}] += 1;
+    const bool makes_room = !is_closed(outcome.status) || outcome.had_concurrency_key;
+    (makes_room ? ready : left)[{outcome.name_space, outcome.queue}] += 1;
   }
   for (const auto& [key, count] : left) {
-    if (has_limits(key.first, key.second)) ready[key] += count;
+    if (settings_.queue(key.first, key.second).max_running) ready[key] += count;
   }
   announce(ready);
   return outcomes;
-}
-
-bool StoreEngine::has_limits(const std::string& name_space, const std::string& queue) {
-  if (settings_.queue(name_space, queue).max_running) return true;
-  std::lock_guard lock(keyed_mutex_);
-  return keyed_queues_.contains({name_space, queue});
 }
 
 void StoreEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
@@ -297,7 +288,7 @@ void StoreEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
   control_lane_.put(std::move(requests), [reply = std::move(reply)](Answer<std::vector<ControlOutcome>> answers) {
     try {
       reply(std::move(std::move(answers).get().front()));
-    } catch (const Failure&) {
+    } catch (...) {
       reply(std::current_exception());
     }
   });
@@ -399,6 +390,7 @@ std::vector<QueueView> StoreEngine::queues(const std::string& name_space) {
 
 QueueView StoreEngine::put_queue(const std::string& name_space, const std::string& name,
                                  const QueueSettings& settings) {
+  std::lock_guard lock(put_mutex_);
   reload_settings();
   QueueSettings document = settings;
   // Pausing is an operation of its own: settings that do not speak of it leave it as it is.
@@ -409,10 +401,15 @@ QueueView StoreEngine::put_queue(const std::string& name_space, const std::strin
 }
 
 QueueView StoreEngine::set_paused(const std::string& name_space, const std::string& name, bool paused) {
-  reload_settings();  // so that what another server put is not undone
-  QueueSettings settings = settings_.queue_document(name_space, name);
-  settings.paused = paused;
-  return put_queue(name_space, name, settings);
+  {
+    std::lock_guard lock(put_mutex_);
+    reload_settings();
+    QueueSettings settings = settings_.queue_document(name_space, name);
+    settings.paused = paused;
+    store_->put_setting({name_space, SettingDocument::Kind::queue, name, settings.to_json()});
+    reload_settings();
+  }
+  return queue(name_space, name);
 }
 
 TypeView StoreEngine::type(const std::string& name_space, const std::string& name) {
@@ -453,7 +450,7 @@ void StoreEngine::refresh() {
   try {
     reload_settings();
     results_.look_again();
-  } catch (const Failure& failure) {
+  } catch (const std::exception& failure) {
     spdlog::warn("reading what another process changed: {}", failure.what());
   }
 }
@@ -462,7 +459,10 @@ void StoreEngine::refresh() {
 
 void StoreEngine::check_ready() {
   if (stopped_) throw Failure(Failure::Code::stopped, "the engine is shutting down");
+  // Asked by everybody who may reach the server, so a write that worked a moment ago answers for all of them.
+  if (std::chrono::steady_clock::now() - ready_at_.load() < kReadyFor) return;
   store_->check();
+  ready_at_ = std::chrono::steady_clock::now();
 }
 
 EngineCounters StoreEngine::counters() {

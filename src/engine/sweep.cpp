@@ -51,7 +51,7 @@ void Sweeper::sweep() {
     swept_count_ += static_cast<std::int64_t>(outcome.closed.size() + outcome.pending.size());
     swept_(outcome);
     next_due = outcome.more ? store_.now() : outcome.next_due;
-  } catch (const Failure& failure) {
+  } catch (const std::exception& failure) {
     ++failures_;
     spdlog::warn("sweep: {}", failure.what());
   }
@@ -64,7 +64,7 @@ void Sweeper::purge() {
     const PurgeOutcome outcome = store_.purge(kPurgeLimit);
     purged_count_ += outcome.executions;
     if (outcome.more) pause = kPurgePause;
-  } catch (const Failure& failure) {
+  } catch (const std::exception& failure) {
     ++failures_;
     spdlog::warn("cleanup: {}", failure.what());
   }

@@ -28,14 +28,18 @@ std::shared_ptr<Waiting> ResultDesk::wait(const std::string& name_space, const E
     // Known before it looks, so that no closing falls between the two.
     std::lock_guard lock(mutex_);
     calls_.emplace(id, call);
-    call->over = wait.count() == 0;
+    call->over = wait.count() == 0 || stopping_;
     if (!call->over) {
       call->deadline = timer_.after(wait, [weak = std::weak_ptr(call)] {
         if (auto waiting = weak.lock()) waiting->desk.end_wait(waiting);
       });
     }
   }
-  reader_.soon([this, call] { look(call); });
+  if (stopping_) {
+    look(call);  // the reader may be gone already
+  } else {
+    reader_.soon([this, call] { look(call); });
+  }
   return call;
 }
 
@@ -48,7 +52,7 @@ void ResultDesk::look(const std::shared_ptr<Call>& call) {
       over = call->over;
     }
     if (over || !execution || is_closed(execution->status)) end(call, std::move(execution));
-  } catch (const Failure&) {
+  } catch (...) {
     end(call, std::current_exception());
   }
 }
@@ -104,6 +108,7 @@ void ResultDesk::stop() {
   std::vector<std::shared_ptr<Call>> calls;
   {
     std::lock_guard lock(mutex_);
+    stopping_ = true;
     for (const auto& [id, call] : calls_) {
       call->over = true;
       calls.push_back(call);

@@ -1,6 +1,7 @@
 // Calls that wait for an execution to close.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -47,6 +48,7 @@ class ResultDesk {
   Timer& timer_;
   Timer& reader_;
   mutable std::mutex mutex_;
+  std::atomic<bool> stopping_ = false;
   std::unordered_multimap<ExecutionId, std::shared_ptr<Call>> calls_;
 };
 

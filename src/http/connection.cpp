@@ -61,6 +61,11 @@ void set_once(std::string_view& header, std::string_view name, std::string_view 
 // Finds the headers that matter in one pass. Throws RequestError.
 void read_headers(Request& request, const beast::http::fields& fields, bool needs_host) {
   std::string_view host;
+  // Any other coding would leave it open where the body ends, and let one request be taken for two.
+  const auto coding = fields[beast::http::field::transfer_encoding];
+  if (fields.count(beast::http::field::transfer_encoding) > 0 && !beast::iequals(coding, "chunked")) {
+    throw RequestError(400, "MalformedHttp", "The only Transfer-Encoding that is understood is chunked.").closing();
+  }
   for (const auto& field : fields) {
     const std::string_view value(field.value().data(), field.value().size());
     switch (field.name()) {

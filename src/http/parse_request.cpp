@@ -73,7 +73,9 @@ std::optional<std::vector<std::string>> parse_identity_fields(FieldReader& field
   auto pointers = fields.strings("identity_fields");
   if (!pointers) return std::nullopt;
   const std::string at = fields.pointer("identity_fields");
-  if (pointers->empty()) throw InvalidField(at, "must name at least one field of the input");
+  if (pointers->empty() || pointers->size() > kMaxIdentityFields) {
+    throw InvalidField(at, fmt::format("must name 1 to {} fields of the input", kMaxIdentityFields));
+  }
   for (std::size_t i = 0; i < pointers->size(); ++i) {
     if (!is_json_pointer((*pointers)[i])) {
       throw InvalidField(item_pointer(at, i),

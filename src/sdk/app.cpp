@@ -12,11 +12,7 @@ namespace detail {
 
 namespace {
 
-template <class T>
-std::optional<Duration> to_duration(const std::optional<T>& duration) {
-  if (!duration) return {};
-  return std::chrono::duration_cast<Duration>(*duration);
-}
+constexpr Milliseconds kLongest = std::chrono::days(36'525);
 
 // The option's word as the engine's value.
 template <class Parse>
@@ -33,6 +29,12 @@ void check(std::string_view what, const std::optional<std::string>& text,
   if (!text) return;
   const auto wrong = is_valid_utf8(*text) ? rule(*text) : std::optional<std::string>("must be UTF-8");
   if (wrong) throw Error("InvalidRequest", std::string(what) + " " + *wrong);
+}
+
+void check_duration(std::string_view option, const std::optional<Milliseconds>& duration, Milliseconds least) {
+  if (!duration || (*duration >= least && *duration <= kLongest)) return;
+  throw Error("InvalidRequest", std::string(option) + " must be at least " + std::to_string(least.count()) +
+                                    " ms and at most 100 years");
 }
 
 Json parse_input(const std::string& input_json) {
@@ -91,6 +93,16 @@ SubmitRequest to_request(const AppState& state, std::string_view type, const std
   }
   if (outside(options.max_attempts, 1, kMaxAttemptsLimit)) {
     throw Error("InvalidRequest", "max_attempts must be between 1 and 1000");
+  }
+
+  check_duration("idempotency_ttl", options.idempotency_ttl, Milliseconds(1));
+  check_duration("delay", options.delay, Milliseconds(0));
+  check_duration("retry.initial", options.retry.initial, Milliseconds(0));
+  check_duration("retry.max", options.retry.max, Milliseconds(0));
+  check_duration("timeout", options.timeout, Milliseconds(1));
+  check_duration("deadline", options.deadline, Milliseconds(1));
+  if (options.retry.factor && !(*options.retry.factor >= 1 && *options.retry.factor <= 100)) {
+    throw Error("InvalidRequest", "retry.factor must be between 1 and 100");
   }
 
   SubmitRequest request;

@@ -68,7 +68,7 @@ std::string Handle::status() const {
 }
 
 bool Handle::wait_for(Milliseconds duration) const {
-  const auto until = std::chrono::steady_clock::now() + duration;
+  const auto until = std::chrono::steady_clock::now() + std::min<Milliseconds>(duration, std::chrono::days(36'525));
   for (;;) {
     const auto left = std::chrono::ceil<Duration>(until - std::chrono::steady_clock::now());
     if (is_closed(detail::wait_step(*state_, std::max(left, Duration(0))).status)) return true;

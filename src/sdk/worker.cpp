@@ -11,6 +11,7 @@
 
 #include "core/canonical_json.h"
 #include "core/json.h"
+#include "core/name.h"
 #include "sdk/signals.h"
 
 namespace hapax {
@@ -28,6 +29,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::int32_t kMaxClaim = 512;
+constexpr std::size_t kMaxTypeBytes = 128, kMaxMessageBytes = 16 * 1024;  // of a handler's error
 constexpr double kMaxAhead = 1024;
 constexpr double kAheadSeconds = 0.02;  // of work, for handlers that take next to no time
 constexpr auto kClaimWait = 20s;
@@ -56,8 +58,18 @@ std::string type_name(const std::exception& error) {
   return status == 0 ? name.get() : typeid(error).name();
 }
 
-Report::Failed failed(std::string type, std::string message, bool retryable) {
-  return {{std::move(type), std::move(message)}, retryable};
+// What a program threw, as something that can be kept and sent: short enough, and UTF-8.
+std::string presentable(std::string text, std::size_t most) {
+  text.resize(std::min(text.size(), most));
+  while (!text.empty() && !is_valid_utf8(text) && is_valid_utf8(text.substr(0, text.size() - 1))) text.pop_back();
+  if (!is_valid_utf8(text)) {
+    std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  }
+  return text;
+}
+
+Report::Failed failed(const std::string& type, const std::string& message, bool retryable) {
+  return {{presentable(type, kMaxTypeBytes), presentable(message, kMaxMessageBytes)}, retryable};
 }
 
 }  // namespace
@@ -206,6 +218,10 @@ Report Worker::run_handler(RunningTask& task) {
     report.outcome = failed("UnknownType", "this worker has no task '" + task.execution.type + "' declared", true);
     return report;
   }
+  if (task.cancel_requested) {  // while it was queued here: cancelled, or another worker's by now
+    report.outcome = failed("Cancelled", "it was cancelled before it started", true);
+    return report;
+  }
   try {
     TaskContext context = task.context();
     const std::string result = declared->second.handler(context, task.execution.input);
@@ -247,11 +263,25 @@ std::vector<FinishOutcome> Worker::finish(std::span<const Report> reports) {
         app_.engine().finish(std::vector<Report>(reports.begin(), reports.end()), std::move(reply));
       });
     } catch (const Failure& failure) {
-      if (!failure.safe_to_retry() || Steady::now() + pause > give_up) throw;
+      if (!failure.safe_to_retry()) return finish_one_by_one(reports, failure.what());
+      if (Steady::now() + pause > give_up) throw;
     }
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, pause, [&] { return ended_; });
   }
+}
+
+// One report that is refused (a result too large to send) must not take the others with it: it fails its task, for good.
+std::vector<FinishOutcome> Worker::finish_one_by_one(std::span<const Report> reports, const std::string& why) {
+  std::vector<FinishOutcome> outcomes;
+  if (reports.size() > 1) {
+    for (const Report& report : reports) outcomes.push_back(finish({&report, 1}).at(0));
+    return outcomes;
+  }
+  Report refused{reports[0].token, failed("ReportRefused", why, false)};
+  outcomes = await<std::vector<FinishOutcome>>(
+      [&](auto reply) { app_.engine().finish({refused}, std::move(reply)); });
+  return outcomes;
 }
 
 // ---- leases

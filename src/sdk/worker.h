@@ -51,6 +51,7 @@ class Worker {
   Report run_handler(RunningTask& task);
   void report(const std::shared_ptr<RunningTask>& task, Report report, Steady::duration took);
   std::vector<FinishOutcome> finish(std::span<const Report> reports);
+  std::vector<FinishOutcome> finish_one_by_one(std::span<const Report> reports, const std::string& why);
 
   void claim_more();
   void claimed(Answer<std::vector<Execution>> answer);

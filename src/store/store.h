@@ -75,7 +75,7 @@ struct ClaimOutcome {
 
 struct Extension {
   LeaseToken token;
-  Duration lease{60'000};
+  Duration lease{60'000};  // of no length: the attempt is given back, as if it had never been claimed
 };
 
 struct ExtendOutcome {
@@ -100,6 +100,7 @@ struct FinishOutcome {
   Status status = Status::failed;  // where accepted: after the report
   std::string name_space, queue;   // where accepted
   std::optional<Time> run_at;      // where it is pending again
+  bool had_concurrency_key = false;  // another of its key may run now
   std::optional<Execution> purged;  // where closing it deleted it: what it was
 
   bool operator==(const FinishOutcome&) const = default;

@@ -28,6 +28,10 @@ class QueueTurn {
   const Execution* next() {
     while (const Execution* task = head()) {
       if (policy_.max_running && running_ >= *policy_.max_running) return end();
+      if (task->deadline_at && *task->deadline_at <= now_) {  // the next sweep times it out
+        skip();
+        continue;
+      }
       if (task->concurrency_key && running_with(*task->concurrency_key) >= policy_.concurrency_limit) {
         skip();
         continue;

@@ -16,11 +16,14 @@ ExtendOutcome extend(Tables& tables, const Extension& extension, Time now) {
   ExtendOutcome outcome;
   if (check(tables, extension.token) != TokenCheck::current) return outcome;
   const ExecutionId& id = extension.token.execution;
-  tables.change(id, [&](Execution& execution) { extend_lease(execution, extension.lease, now); });
+  tables.change(id, [&](Execution& execution) {
+    extension.lease > Duration(0) ? extend_lease(execution, extension.lease, now) : give_back(execution, now);
+  });
   const Execution& execution = *tables.find(id);
   outcome.ok = true;
   outcome.cancel_requested = execution.cancel_requested_at.has_value();
   outcome.lease_expires_at = execution.lease_expires_at;
+  tables.purge_if_unretained(id, now);  // giving back closes what was to be cancelled
   return outcome;
 }
 
@@ -38,6 +41,7 @@ FinishOutcome finish(Tables& tables, const Report& report, Time now) {
   outcome.status = execution.status;
   outcome.name_space = execution.name_space;
   outcome.queue = execution.queue;
+  outcome.had_concurrency_key = execution.concurrency_key.has_value();
   if (execution.status == Status::pending) outcome.run_at = execution.run_at;
   if (token == TokenCheck::current) outcome.purged = tables.purge_if_unretained(id, now);
   return outcome;

@@ -46,7 +46,11 @@ class QueueTurn {
       if (!candidate) return nullptr;
       if (policy_.max_running && running_ >= *policy_.max_running) return end();
       loaded_ = batch_.tables.load_all(candidate->seq);
-      if (is_saturated(loaded_->execution)) {
+      const auto& deadline = loaded_->execution.deadline_at;
+      if (deadline && *deadline <= batch_.now) {  // the next sweep times it out
+        loaded_.reset();
+        ++position_;
+      } else if (is_saturated(loaded_->execution)) {
         batch_.tables.park(loaded_->seq);
         loaded_.reset();
         ++position_;

@@ -23,8 +23,13 @@ ExtendOutcome extend(Batch& batch, const Extension& extension) {
   std::optional<Row> row;
   if (check(batch, extension.token, row) != TokenCheck::current) return outcome;
   Execution& execution = row->execution;
-  extend_lease(execution, extension.lease, batch.now);
-  batch.tables.save(*row, execution.failed_attempts.size());
+  if (extension.lease > Duration(0)) {
+    extend_lease(execution, extension.lease, batch.now);
+    batch.tables.save(*row, execution.failed_attempts.size());
+  } else {
+    give_back(execution, batch.now);
+    settle(batch, *row, execution.failed_attempts.size());
+  }
   outcome.ok = true;
   outcome.cancel_requested = execution.cancel_requested_at.has_value();
   outcome.lease_expires_at = execution.lease_expires_at;
@@ -54,6 +59,7 @@ FinishOutcome finish(Batch& batch, const Report& report) {
   outcome.status = execution.status;
   outcome.name_space = execution.name_space;
   outcome.queue = execution.queue;
+  outcome.had_concurrency_key = execution.concurrency_key.has_value();
   if (execution.status == Status::pending) outcome.run_at = execution.run_at;
   if (purged) outcome.purged = std::move(execution);
   return outcome;
