@@ -36,8 +36,8 @@ struct LedgerEntry {
 // What is known of an owner that was purged. For an entry with a tombstone.
 Execution execution_of(const LedgerEntry& entry);
 
-// When the entry dies, given its owner (null if purged) and the retention of the owner's queue. Absent: not known yet,
-// because an active owner always holds its identity.
+// When the entry dies, given its owner (null if purged) and the retention of the owner's queue: by its TTL, or with the
+// owner. Absent: not known yet. An active owner holds its identity even beyond that.
 std::optional<Time> dies_at(const LedgerEntry& entry, const Execution* owner, Duration retention);
 
 // Whether the entry still stands. An entry that has died is dead even if no cleanup has come by.

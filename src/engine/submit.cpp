@@ -28,6 +28,10 @@ Strategy choose_strategy(const SubmitRequest& request, const TypeSettings& type,
 
 std::variant<std::optional<Identity>, Refusal> identify(const SubmitRequest& request, const TypeSettings& type,
                                                         const IdentityParts& parts, Strategy strategy) {
+  if (request.identity_fields && strategy != Strategy::contextual && !request.idempotency_key) {
+    return refuse(Refusal::Code::invalid_argument, "/identity_fields",
+                  "identity_fields go only with the identity 'contextual'");
+  }
   Identity identity{.hash = {}, .strategy = strategy, .scope = parts.scope};
   switch (strategy) {
     case Strategy::always_unique:

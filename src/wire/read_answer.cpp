@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/canonical_json.h"
 #include "core/field.h"
 #include "wire/error_code.h"
@@ -151,6 +153,7 @@ Execution read_execution(const Json& document) {
   if (const Json* error = present(document, "error")) execution.error = read_error(*error);
   execution.priority = static_cast<std::int32_t>(integer(document, "priority", 0));
   execution.attempt = static_cast<std::int32_t>(integer(document, "attempt", 0));
+  execution.attempt_limit = std::max(execution.max_attempts, execution.attempt);
   execution.max_attempts = static_cast<std::int32_t>(integer(document, "max_attempts", execution.max_attempts));
   execution.retry = read_settings<RetrySettings>(document, "retry").policy();
   execution.timeout = parsed(document, "timeout", parse_duration);

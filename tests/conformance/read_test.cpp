@@ -98,7 +98,7 @@ TEST_P(Read, FindIdentityShowsEntryAndOwner) {
   EXPECT_EQ(found.entry, expected);
   EXPECT_EQ(found.owner, task);
   EXPECT_TRUE(found.live);
-  EXPECT_EQ(found.expires_at, std::nullopt);
+  EXPECT_EQ(found.expires_at, found.entry.expires_at);
 }
 
 TEST_P(Read, FindIdentityShowsADeadEntryAsDead) {

@@ -79,7 +79,12 @@ TEST_P(Window, PendingOwnerHoldsItsIdentityBeyondTheTtl) {
   const SubmitOutcome outcome = submit(Task().key("k"));
   EXPECT_EQ(outcome.kind, Kind::duplicate);
   EXPECT_EQ(outcome.execution.id, owner.id);
-  EXPECT_EQ(outcome.expires_at, std::nullopt);
+  EXPECT_EQ(outcome.expires_at, owner.created_at + 1s);
+}
+
+TEST_P(Window, ATtlIsToldFromTheStart) {
+  EXPECT_EQ(submit(Task().key("k").ttl(1h)).expires_at, now() + 1h);
+  EXPECT_EQ(submit(Task().key("k").ttl(2h)).expires_at, now() + 1h);
 }
 
 TEST_P(Window, RunningOwnerHoldsItsIdentityBeyondTheTtl) {

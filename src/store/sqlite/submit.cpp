@@ -45,8 +45,10 @@ SubmitOutcome answer_of_before(Batch& batch, const ExecutionId& id) {
   return outcome;
 }
 
-SubmitOutcome created(Row row, std::optional<ExecutionId> superseded = std::nullopt) {
+SubmitOutcome created(Batch& batch, const Submission& submission, Row row,
+                      std::optional<ExecutionId> superseded = std::nullopt) {
   SubmitOutcome outcome;
+  if (row.execution.identity) outcome.expires_at = expiry(batch, submission);
   outcome.execution = std::move(row.execution);
   outcome.superseded = superseded;
   return outcome;
@@ -80,7 +82,7 @@ SubmitOutcome meet(Batch& batch, const Submission& submission, Row row) {
   }
   tables.put_identity(hash, row.seq, expiry(batch, submission));
   tables.insert(row);
-  return created(std::move(row), superseded);
+  return created(batch, submission, std::move(row), superseded);
 }
 
 SubmitOutcome submit_for_real(Batch& batch, const Submission& submission) {
@@ -89,7 +91,7 @@ SubmitOutcome submit_for_real(Batch& batch, const Submission& submission) {
   if (identity && !batch.tables.insert_identity(identity->hash, row.seq, expiry(batch, submission))) {
     return meet(batch, submission, std::move(row));
   }
-  if (batch.tables.insert(row)) return created(std::move(row));
+  if (batch.tables.insert(row)) return created(batch, submission, std::move(row));
   if (identity) batch.tables.erase_identity(identity->hash);
   return answer_of_before(batch, submission.execution.id);
 }
