@@ -27,7 +27,7 @@ std::unique_ptr<LocalEngine> open_engine(const std::string& path) {
 
 void drain(Engine& engine, std::atomic<std::int64_t>& left, std::int32_t batch) {
   while (left > 0) {
-    auto claimed = await<std::vector<Execution>>([&](auto reply) {
+    auto claimed = await<std::vector<Claimed>>([&](auto reply) {
       engine.claim({.name_space = "default",
                     .queues = {"default"},
                     .limit = batch,
@@ -38,7 +38,7 @@ void drain(Engine& engine, std::atomic<std::int64_t>& left, std::int32_t batch) 
     });
     if (claimed.empty()) continue;
     std::vector<Report> reports;
-    for (const Execution& execution : claimed) {
+    for (const auto& [execution, events] : claimed) {
       reports.push_back({{execution.id, execution.attempt, *execution.lease_secret},
                          Report::Completed{"{\"ok\":true}"}});
     }

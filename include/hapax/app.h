@@ -1,4 +1,5 @@
-// The app: a store or a server opened by its URL, the tasks that this program knows, and the verbs on them.
+// The app: a store or a server opened by its URL, the tasks and workflows that this program knows, and the verbs on
+// them.
 //
 //   auto app = hapax::open("sqlite:orders.db");            // or memory:, http://127.0.0.1:7373
 //   app.task("charge_card", charge_card, {.queue = "payments"});
@@ -8,8 +9,8 @@
 //
 // Say it twice, it happens once: the second submit with the same key gives the handle of the first one's task.
 //
-// An App is a handle to shared state: copies are cheap and mean the same. All methods may be called from any thread; task()
-// before work(). Whatever goes wrong is thrown as hapax::Error.
+// An App is a handle to shared state: copies are cheap and mean the same. All methods may be called from any thread;
+// task() and workflow() before work(). Whatever goes wrong is thrown as hapax::Error.
 #pragma once
 
 #include <chrono>
@@ -26,8 +27,10 @@
 #include "hapax/json.h"
 #include "hapax/options.h"
 #include "hapax/task.h"
+#include "hapax/workflow.h"
 
 struct sqlite3;
+struct pg_conn;  // libpq's PGconn
 
 namespace hapax {
 
@@ -49,9 +52,9 @@ struct BatchItem {
 
 class App {
  public:
-  // Declares a task: from now on work() runs `function` for tasks of that type, and submit() takes the function for its name. A
-  // task is any callable that takes at most two parameters, in this order: a TaskContext&, and the input by value or by
-  // reference to const. What it returns is the result.
+  // Declares a task: from now on work() runs `function` for tasks of that type, and submit() takes the function for its
+  // name. A task is any callable that takes at most two parameters, in this order: a TaskContext&, and the input by
+  // value or by reference to const. What it returns is the result.
   //
   //   std::string charge_card(const Order&);
   //   app.task("send_mail", [](hapax::TaskContext& context, const Mail& mail) { … });
@@ -68,8 +71,37 @@ class App {
     return *this;
   }
 
-  // Submits a task and returns when it is durable. If its identity was submitted before, nothing happens and the handle is the
-  // existing task's: Handle::created() tells. The same key with another input throws IdempotencyConflict.
+  // Declares a workflow: a callable that takes a Context&, and then its input by value or by reference to const. See
+  // workflow.h.
+  template <class Function>
+  App& workflow(std::string type, Function function, WorkflowOptions options = {}) {
+    const void* address = detail::address_of(function);
+    declare_workflow(std::move(type), std::move(options), detail::workflow_of(std::move(function)), address);
+    return *this;
+  }
+
+  // Starts a workflow and returns when that is durable. The workflow id is its identity: if it was started before,
+  // nothing happens and the handle is the existing one's, unless options.reuse says otherwise. options.key is not for
+  // workflows.
+  //
+  //   app.start("process_order", "order-456", Order{456, 99.99});
+  template <class Input = std::nullptr_t>
+  WorkflowHandle start(std::string_view type, std::string_view workflow_id, const Input& input = {},
+                       const SubmitOptions& options = {}) {
+    return start_json(type, workflow_id, to_json(input), options);
+  }
+  template <class Result, class... Parameters, class Input = std::nullptr_t>
+  WorkflowHandle start(Result (*function)(Context&, Parameters...), std::string_view workflow_id,
+                       const Input& input = {}, const SubmitOptions& options = {}) {
+    detail::check_step_input<Input, detail::Shape<std::tuple<Context&, Parameters...>, Context>>();
+    return start_json(type_of(reinterpret_cast<const void*>(function)), workflow_id, to_json(input), options);
+  }
+
+  // The workflow of that id, wherever it was started. Throws WorkflowNotFound where there is none.
+  WorkflowHandle find_workflow(std::string_view workflow_id);
+
+  // Submits a task and returns when it is durable. If its identity was submitted before, nothing happens and the handle
+  // is the existing task's: Handle::created() tells. The same key with another input throws IdempotencyConflict.
   template <class Input>
   Handle submit(std::string_view type, const Input& input, const SubmitOptions& options = {}) {
     return submit_json(type, to_json(input), options);
@@ -82,23 +114,31 @@ class App {
     return submit_json(type_of(reinterpret_cast<const void*>(function)), to_json(input), options);
   }
 
-  // Up to 1,000 at once, in one commit. In order; the first of two equal identities creates, the second finds it. An item that
-  // is refused throws when its handle is used, and does not keep the others from being submitted.
+  // Up to 1,000 at once, in one commit. In order; the first of two equal identities creates, the second finds it. An
+  // item that is refused throws when its handle is used, and does not keep the others from being submitted.
   std::vector<Handle> submit_batch(const std::vector<BatchItem>& items);
 
-  // Submits inside a transaction that the caller began on a SQLite connection of its own to the file this app has open: the
-  // task exists if and only if the caller commits. Only for sqlite: URLs. The handle is good after the commit.
+  // Submits inside a transaction that the caller began on a SQLite connection of its own to the file this app has open:
+  // the task exists if and only if the caller commits. Only for sqlite: URLs. The handle is good after the commit.
   template <class Input>
   Handle submit_in(sqlite3* connection, std::string_view type, const Input& input, const SubmitOptions& options = {}) {
+    return submit_json_in(connection, type, to_json(input), options);
+  }
+
+  // The same on a PGconn* of the caller's to the database of this app's postgres:// URL: blocking, not in pipeline
+  // mode.
+  template <class Input>
+  Handle submit_in(pg_conn* connection, std::string_view type, const Input& input, const SubmitOptions& options = {}) {
     return submit_json_in(connection, type, to_json(input), options);
   }
 
   // The task of that id, wherever it was submitted. Throws TaskNotFound where there is none.
   Handle find(std::string_view id);
 
-  // Runs tasks until stop() is called, or SIGTERM or SIGINT comes: then it finishes what runs, reports it, and returns. Leases
-  // are renewed from a thread of its own, so a handler may take as long as it likes. A store or server that is away for a
-  // while is waited for; one that will never let it work (a wrong token, a damaged file) ends it with an Error.
+  // Runs tasks and workflows until stop() is called, or SIGTERM or SIGINT comes: then it finishes what runs, reports
+  // it, and returns. Leases are renewed from a thread of its own, so a handler may take as long as it likes. A store or
+  // server that is away for a while is waited for; one that will never let it work (a wrong token, a damaged file) ends
+  // it with an Error.
   void work(const WorkOptions& options = {});
 
   // Makes work() return as on SIGTERM. May be called from any thread and from a handler.
@@ -108,19 +148,28 @@ class App {
   Handle submit_json(std::string_view type, std::string input_json, const SubmitOptions& options = {});
   Handle submit_json_in(sqlite3* connection, std::string_view type, std::string input_json,
                         const SubmitOptions& options = {});
+  Handle submit_json_in(pg_conn* connection, std::string_view type, std::string input_json,
+                        const SubmitOptions& options = {});
+  WorkflowHandle start_json(std::string_view type, std::string_view workflow_id, std::string input_json,
+                            const SubmitOptions& options = {});
+
+ protected:
+  explicit App(std::shared_ptr<detail::AppState> state) : state_(std::move(state)) {}
+  detail::AppState& state() const { return *state_; }
 
  private:
   friend App open(const std::string& url, const OpenOptions& options);
-  explicit App(std::shared_ptr<detail::AppState> state) : state_(std::move(state)) {}
 
   void declare(std::string type, TaskOptions options, detail::Handler handler, const void* address);
+  void declare_workflow(std::string type, WorkflowOptions options, detail::WorkflowFunction function,
+                        const void* address);
   std::string type_of(const void* address) const;
 
   std::shared_ptr<detail::AppState> state_;
 };
 
-// Opens `memory:`, `sqlite:FILE` (created if it is new), or a server at `http://host:port`. The same program runs on each.
-// Throws Error with a sentence that says what to do.
+// Opens `memory:`, `sqlite:FILE` (created if it is new), or a server at `http://host:port`. The same program runs on
+// each. Throws Error with a sentence that says what to do.
 App open(const std::string& url, const OpenOptions& options = {});
 
 }  // namespace hapax

@@ -7,7 +7,8 @@
 namespace hapax {
 
 // Something that was asked of Hapax did not come about. `code` is the word of the HTTP API for it: IdempotencyConflict,
-// TaskAlreadyExists, TaskAlreadyCompleted, InvalidRequest, TaskNotFound, StoreUnavailable, … what() is a sentence for people.
+// TaskAlreadyExists, TaskAlreadyCompleted, InvalidRequest, TaskNotFound, StoreUnavailable, … what() is a sentence for
+// people.
 class Error : public std::runtime_error {
  public:
   Error(std::string code, const std::string& message, bool safe_to_retry = false)
@@ -23,8 +24,9 @@ class Error : public std::runtime_error {
   bool safe_to_retry_;
 };
 
-// Thrown by Handle::result(): the task was closed without a result. code() is TaskFailed, TaskCancelled or TaskTimedOut;
-// `type` and what() are those of the last attempt's error.
+// Thrown by Handle::result(): the task was closed without a result. code() is TaskFailed, TaskCancelled or
+// TaskTimedOut, of a workflow WorkflowFailed, WorkflowCancelled or WorkflowTimedOut; `type` and what() are those of the
+// last attempt's error.
 class TaskFailed : public Error {
  public:
   TaskFailed(std::string code, std::string type, const std::string& message)
@@ -36,8 +38,27 @@ class TaskFailed : public Error {
   std::string type_;
 };
 
-// For handlers: thrown when trying again is of no use (the card was declined). The task fails at once, whatever attempts are
-// left. Any other exception means: try again later.
+// Thrown to the code of a workflow: a task or child workflow that it ran did not complete. code() is TaskFailed,
+// TaskCancelled, TaskTimedOut, or the same of Workflow; `status` is "failed", "cancelled" or "timed_out"; `type` and
+// `message` are those of the step's own error.
+class StepFailed : public Error {
+ public:
+  StepFailed(std::string code, std::string status, std::string type, std::string message, const std::string& what)
+      : Error(std::move(code), what),
+        status_(std::move(status)),
+        type_(std::move(type)),
+        message_(std::move(message)) {}
+
+  const std::string& status() const { return status_; }
+  const std::string& type() const { return type_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string status_, type_, message_;
+};
+
+// For handlers: thrown when trying again is of no use (the card was declined). The task fails at once, whatever
+// attempts are left. Any other exception means: try again later.
 class FinalError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -6,3 +6,4 @@
 #include "hapax/json.h"
 #include "hapax/options.h"
 #include "hapax/task.h"
+#include "hapax/workflow.h"

@@ -1,4 +1,4 @@
-// The options of opening, declaring, submitting and working. All are aggregates: name only what you set.
+// The options of opening, declaring, submitting, starting and working. All are aggregates: name only what you set.
 //
 //   app.submit("charge_card", order, {.key = "order-456", .priority = 10});
 #pragma once
@@ -18,9 +18,14 @@ struct OpenOptions {
   std::string token = {};  // for http://: sent as the bearer token
 };
 
-// Of a task type, when it is declared to the app. `queue` is where it waits unless the submission says otherwise, and where
-// App::work() looks for it.
+// Of a task type, when it is declared to the app. `queue` is where it waits unless the submission says otherwise, and
+// where App::work() looks for it.
 struct TaskOptions {
+  std::string queue = "default";
+};
+
+// Of a workflow type, likewise.
+struct WorkflowOptions {
   std::string queue = "default";
 };
 
@@ -57,12 +62,17 @@ struct SubmitOptions {
 inline SubmitOptions key(std::string idempotency_key) { return {.key = std::move(idempotency_key)}; }
 
 struct WorkOptions {
-  std::size_t threads = 4;                // handlers that run at once
-  std::vector<std::string> queues = {};   // empty: those of the declared tasks
+  std::size_t threads = 4;                // handlers and turns of workflows that run at once
+  std::vector<std::string> queues = {};   // empty: those of the declared tasks and workflows
   std::string name = {};                  // of this worker, shown with the tasks it runs; empty: host and pid
   Milliseconds lease{60'000};             // a worker that is not heard of for so long has died
   bool handle_signals = true;             // SIGTERM and SIGINT drain: finish what runs, claim nothing more, return
   std::optional<Milliseconds> until_idle_for = {};  // return when there was nothing to do for so long
+
+  // Workflows that wait are kept in memory, up to so many, the latest ones: they go on from where they are. Others are
+  // replayed from the start of their history. Each has a stack of so many bytes; only what it uses of that is memory.
+  std::size_t kept_workflows = 1000;
+  std::size_t workflow_stack_bytes = 256 * 1024;
 };
 
 }  // namespace hapax

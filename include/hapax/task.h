@@ -69,8 +69,8 @@ class TaskContext {
   // made by an attempt which then died is not made again by the next.
   std::string effect_key() const;
 
-  // Somebody asked for this task to be cancelled, or the lease was lost. Long handlers look now and then, clean up, and throw
-  // hapax::Cancelled; whatever they return after a lost lease is refused.
+  // Somebody asked for this task to be cancelled, its attempt's time is over, or the lease was lost. Long handlers look now
+  // and then, clean up, and throw hapax::Cancelled; whatever they return after a lost lease is refused.
   bool cancel_requested() const;
 
  private:

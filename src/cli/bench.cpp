@@ -143,10 +143,10 @@ Figure finish_all(const Program& program, const Target& target, const BenchFlags
     call.limit = kClaimed;
     call.worker = kQueue;
     const auto claimed =
-        await<std::vector<Execution>>([&](auto reply) { target.engine->claim(std::move(call), std::move(reply)); });
+        await<std::vector<Claimed>>([&](auto reply) { target.engine->claim(std::move(call), std::move(reply)); });
     if (claimed.empty()) return 0;
     std::vector<Report> reports;
-    for (const Execution& task : claimed) {
+    for (const auto& [task, events] : claimed) {
       reports.push_back({{task.id, task.attempt, task.lease_secret.value()}, Report::Completed{}});
     }
     await<std::vector<FinishOutcome>>([&](auto reply) { target.engine->finish(std::move(reports), std::move(reply)); });
@@ -186,7 +186,7 @@ void print(const Program& program, const Target& target, const BenchFlags& flags
 int bench(const Program& program, const BenchFlags& flags) {
   if (flags.tasks < 1 || flags.tasks > 10'000'000) throw CommandError(kUsage, "--tasks must be from 1 to 10000000");
   if (flags.in_flight < 1 || flags.in_flight > 1000) throw CommandError(kUsage, "--in-flight must be from 1 to 1000");
-  const Target target = flags.target.open(program);
+  const Target target = flags.target.open_or_create(program);
   // Nothing is kept of what closes, so that the tasks and their keys are gone when they are finished.
   QueueSettings settings;
   settings.retention = Duration(0);

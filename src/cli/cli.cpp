@@ -67,6 +67,20 @@ std::string explain_extra(const CLI::App& app, const std::string& extra) {
   return fmt::format("{} takes no argument \"{}\"", path_of(command), extra);
 }
 
+// What the parser found wrong, in words of ours.
+std::string explain_parse_error(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  constexpr std::string_view kNotConverted = "Could not convert: ", kIs = " = ";
+  if (text.starts_with(kNotConverted) && text.find(kIs) != std::string::npos) {
+    const auto split = text.find(kIs);
+    return fmt::format("{}: \"{}\" is no number of the kind that is needed here",
+                       text.substr(kNotConverted.size(), split - kNotConverted.size()), text.substr(split + kIs.size()));
+  }
+  const auto colon = text.find(':');
+  if (text.ends_with("missing") && colon != std::string::npos) return text.substr(0, colon) + " needs a value";
+  return text;
+}
+
 int usage_error(const Program& program, const CLI::App& app, const std::string& message) {
   const std::string path = path_of(chosen_command(app));
   program.err << "hapax: " << message << "\n"
@@ -96,6 +110,8 @@ int run_action(const Action& action, const Program& program) {
     return fail(error, kUsage);
   } catch (const RemoteRefusal& refusal) {
     return fail(refusal, exit_code_of(refusal));
+  } catch (const DecidedByFile& refusal) {
+    return fail(refusal, kRefused);
   } catch (const Failure& failure) {
     return fail(failure, exit_code_of(failure));
   } catch (const std::exception& error) {
@@ -105,10 +121,39 @@ int run_action(const Action& action, const Program& program) {
 
 void add_commands(CLI::App& app, const Program& program, Action& action) {
   for (const auto add :
-       {add_serve, add_submit, add_get, add_list, add_cancel, add_retry, add_explain, add_release, add_queues,
-        add_types, add_work, add_top, add_bench, add_doctor, add_migrate, add_completion, add_version}) {
+       {add_serve, add_submit, add_start, add_get, add_list, add_history, add_cancel, add_retry, add_signal, add_resume,
+        add_fork, add_explain, add_release, add_queues, add_types, add_work, add_top, add_bench, add_doctor, add_migrate,
+        add_completion, add_version}) {
     add(app, program, action);
   }
+}
+
+// `hapax help queues set` is `hapax queues set --help`.
+void add_help(CLI::App& app, const Program& program, Action& action) {
+  auto* command = app.add_subcommand("help", "Tell what there is, or what a command takes");
+  auto words = std::make_shared<std::vector<std::string>>();
+  command->add_option("COMMAND", *words, "The command, as in: hapax help queues set")->type_name("");
+  command->callback([&app, &program, &action, words] {
+    action = [&app, &program, words] {
+      CLI::App* about = &app;
+      for (const std::string& word : *words) {
+        const auto commands = about->get_subcommands([](CLI::App*) { return true; });
+        const auto found = std::find_if(commands.begin(), commands.end(),
+                                        [&](const CLI::App* each) { return each->get_name() == word; });
+        if (found == commands.end()) {
+          std::vector<std::string> names;
+          for (const auto* each : commands) names.push_back(each->get_name());
+          throw CommandError(kUsage, fmt::format("unknown command \"{}\"{}", word, suggestion(word, names)));
+        }
+        about = *found;
+      }
+      const std::string path = path_of(*about);
+      // Not App::help(), which tells of the command that was chosen: that is this one.
+      program.out << about->get_formatter()->make_help(about, path.empty() ? "hapax" : "hapax " + path,
+                                                       CLI::AppFormatMode::Normal);
+      return kOk;
+    };
+  });
 }
 
 // One subcommand and no more, so that `hapax submit list` submits a task of type "list". What nothing takes is kept, to
@@ -127,6 +172,7 @@ int run_cli(std::vector<std::string> arguments, const Program& program) {
   app.set_help_flag("-h,--help", "Print this text");
   Action action;
   add_commands(app, program, action);
+  add_help(app, program, action);
   app.footer(std::string(kFooter));  // after the commands, which would inherit it
   settle(app);
 
@@ -140,7 +186,7 @@ int run_cli(std::vector<std::string> arguments, const Program& program) {
     for (const std::string& extra : app.remaining(true)) {
       if (extra.starts_with('-') && extra.size() > 1) return usage_error(program, app, explain_extra(app, extra));
     }
-    return usage_error(program, app, e.what());
+    return usage_error(program, app, explain_parse_error(e));
   }
   const auto extras = app.remaining(true);
   if (!extras.empty()) return usage_error(program, app, explain_extra(app, extras.front()));

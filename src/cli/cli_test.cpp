@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <sstream>
 
 #include "core/json.h"
 #include "open/open_engine.h"
+#include "support/temp_dir.h"
 
 namespace hapax {
 namespace {
@@ -48,7 +50,7 @@ class Cli : public testing::Test {
                    err_,
                    false,
                    false,
-                   [this](const std::string& url) {
+                   [this](const std::string& url, OpenStoreOptions) {
                      opened_ = url;
                      if (url == "sqlite:/nowhere/x.db")
                        throw Failure(Failure::Code::misuse, "cannot open /nowhere/x.db");
@@ -74,6 +76,17 @@ TEST_F(Cli, HelpNamesTheCommands) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("--listen"), HasSubstr("--store"), HasSubstr("127.0.0.1:7373")));
 }
 
+TEST_F(Cli, HelpIsACommandToo) {
+  EXPECT_EQ(run({"help"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("migrate"));
+  EXPECT_EQ(run({"help", "serve"}), kOk);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("hapax serve"), HasSubstr("--listen")));
+  EXPECT_EQ(run({"help", "queues", "set"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("hapax queues set"));
+  EXPECT_EQ(run({"help", "sevre"}), kUsage);
+  EXPECT_THAT(err_.str(), StartsWith("hapax: unknown command \"sevre\"; did you mean \"serve\"?\n"));
+}
+
 TEST_F(Cli, NoCommandIsAUsageErrorWithHelp) {
   EXPECT_EQ(run({}), kUsage);
   EXPECT_THAT(err_.str(), HasSubstr("serve"));
@@ -96,6 +109,35 @@ TEST_F(Cli, UnknownFlagSuggestsTheNearest) {
 TEST_F(Cli, FlagWithoutItsValueIsAUsageError) {
   EXPECT_EQ(run({"serve", "--listen"}), kUsage);
   EXPECT_THAT(err_.str(), HasSubstr("--listen"));
+}
+
+TEST_F(Cli, AValueOfTheWrongFormIsToldInWords) {
+  EXPECT_EQ(run({"work", "--exec", "cat", "--concurrency", "many"}), kUsage);
+  EXPECT_THAT(err_.str(), StartsWith("hapax: --concurrency: \"many\" is no number of the kind that is needed here\n"));
+  EXPECT_EQ(run({"serve", "--listen"}), kUsage);
+  EXPECT_THAT(err_.str(), StartsWith("hapax: --listen needs a value\n"));
+}
+
+TEST_F(Cli, ReadingCreatesNoStore) {
+  const TempDir directory;
+  const std::string file = directory.file("hapax.db");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"list"}, {"get", "019bf2d4-1c2d-7e3f-8a4b-5c6d7e8f9a0b"}, {"queues"}, {"types"},
+        {"explain", "t"}, {"release", "--type", "t", "--key", "k", "--yes"},
+        {"cancel", "019bf2d4-1c2d-7e3f-8a4b-5c6d7e8f9a0b"}}) {
+    auto arguments = command;
+    arguments.insert(arguments.end(), {"--store", "sqlite:" + file});
+    EXPECT_NE(run(arguments), kOk) << command.front();
+    EXPECT_THAT(err_.str(), HasSubstr("does not exist")) << command.front();
+    EXPECT_FALSE(std::filesystem::exists(file)) << command.front();
+  }
+  EXPECT_EQ(run({"submit", "t", "--store", "sqlite:" + file}), kOk) << err_.str();
+  EXPECT_EQ(run({"list", "--store", "sqlite:" + file}), kOk) << err_.str();
+}
+
+TEST_F(Cli, DoctorSpeaksOfTheStoreItWasGiven) {
+  run({"doctor", "--store", "memory:"});
+  EXPECT_THAT(out_.str(), HasSubstr("store memory:,"));
 }
 
 TEST_F(Cli, ArgumentThatNothingTakesIsAUsageError) {
@@ -177,7 +219,7 @@ TEST_F(Cli, GetListCancelAndRetry) {
   EXPECT_THAT(err_.str(), StartsWith("request key cli-"));
   EXPECT_EQ(on_store({"retry", id}), kRefused);
   EXPECT_EQ(on_store({"get", "00000000-0000-7000-8000-000000000000"}), kNotFound);
-  EXPECT_EQ(on_store({"get", "me"}), kUsage);
+  EXPECT_EQ(on_store({"get", "me"}), kNotFound);
   EXPECT_EQ(on_store({"list", "--status", "complted"}), kUsage);
   EXPECT_THAT(err_.str(), HasSubstr("did you mean \"completed\"?"));
 }
@@ -198,6 +240,43 @@ TEST_F(Cli, QueuesAndTypesAreSetAndShown) {
   EXPECT_EQ(on_store({"types", "list"}), kOk);
   EXPECT_THAT(out_.str(), HasSubstr("contextual"));
   EXPECT_EQ(on_store({"types", "show", "other"}), kNotFound);
+}
+
+TEST_F(Cli, AWorkflowIsStartedOnceShownSignalledForkedAndCancelled) {
+  EXPECT_EQ(on_store({"start", "process_order", "order-456", "{\"order\":456}"}), kOk);
+  EXPECT_THAT(out_.str(), StartsWith("started order-456 ("));
+  EXPECT_EQ(on_store({"start", "process_order", "order-456", "{\"order\":456}"}), kOk);
+  EXPECT_THAT(out_.str(), StartsWith("already there since"));
+  EXPECT_EQ(on_store({"start", "process_order", "order-456", "7"}), kRefused);
+  EXPECT_THAT(err_.str(), StartsWith("hapax: Workflow 'order-456' was"));
+  EXPECT_EQ(on_store({"start", "process_order"}), kUsage);
+  EXPECT_EQ(on_store({"start", "process_order", " "}), kUsage);
+  EXPECT_EQ(on_store({"get", "order-456"}), kOk);
+  EXPECT_THAT(out_.str(), AllOf(StartsWith("workflow  order-456\n"), HasSubstr("steps     0, in 0 events")));
+  EXPECT_EQ(on_store({"list", "--workflows"}), kOk);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("steps"), HasSubstr("order-456")));
+  EXPECT_EQ(on_store({"history", "order-456"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("workflow process_order  started"));
+  EXPECT_EQ(on_store({"signal", "order-456", "approve", "{\"by\":\"ada\"}", "--request-key", "k"}), kOk);
+  EXPECT_EQ(out_.str(), "sent the signal approve to order-456\n");
+  EXPECT_EQ(on_store({"signal", "order-456", "approve", "{\"by\":\"ada\"}", "--request-key", "k"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("(done before under this request key)"));
+  EXPECT_EQ(on_store({"signal", "order-456", "approve", "2", "--request-key", "k"}), kRefused);
+  EXPECT_EQ(on_store({"signal", "order-456", "approve", "not json"}), kUsage);
+  EXPECT_EQ(on_store({"fork", "order-456", "--from-step", "1", "--request-key", "f"}), kOk);
+  EXPECT_EQ(out_.str(), "forked order-456 from step 1 as order-456:fork-f\n");
+  EXPECT_EQ(on_store({"fork", "order-456", "--from-step", "9"}), kUsage);
+  EXPECT_EQ(on_store({"fork", "order-456", "--from-step", "1", "--workflow-id", "order-456"}), kRefused);
+  EXPECT_EQ(on_store({"resume", "order-456"}), kOk);
+  EXPECT_EQ(out_.str(), "nothing to do: order-456 is pending\n");
+  EXPECT_EQ(on_store({"cancel", "order-456"}), kOk);
+  EXPECT_EQ(out_.str(), "order-456 is cancelled\n");
+  EXPECT_EQ(on_store({"signal", "order-456", "approve"}), kRefused);
+  EXPECT_EQ(on_store({"resume", "order-456"}), kOk);
+  EXPECT_EQ(out_.str(), "order-456 is pending\n");
+  for (const char* command : {"get", "history", "cancel", "resume"}) {
+    EXPECT_EQ(on_store({command, "nobody"}), kNotFound) << command;
+  }
 }
 
 TEST_F(Cli, ReleaseTellsTheOwnerAndAsksAPerson) {
@@ -237,7 +316,7 @@ TEST_F(Cli, CompletionKnowsEveryCommandAndItsFlags) {
 }
 
 TEST_F(Cli, EveryCommandHasHelp) {
-  for (const char* command : {"submit", "get", "list", "cancel", "retry", "explain", "release", "queues", "types",
+  for (const char* command : {"submit", "start", "get", "list", "history", "cancel", "retry", "signal", "resume", "fork", "explain", "release", "queues", "types",
                               "work", "top", "bench", "doctor", "completion", "serve", "migrate"}) {
     EXPECT_EQ(run({command, "--help"}), kOk) << command;
     EXPECT_THAT(out_.str(), HasSubstr("--help")) << command;

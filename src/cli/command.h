@@ -21,10 +21,10 @@ namespace hapax {
 constexpr int kOk = 0;
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;        // the command line or the configuration is wrong
-constexpr int kNotFound = 3;     // no such task, key, queue or type
+constexpr int kNotFound = 3;     // no such task, workflow, key, queue or type
 constexpr int kRefused = 4;      // a conflict, or what was asked is not allowed
 constexpr int kUnavailable = 5;  // the store or the server does not answer; the same again may work
-constexpr int kTaskFailed = 6;   // submit --wait: the task was closed without a result
+constexpr int kTaskFailed = 6;   // submit --wait, start --wait: it was closed without a result
 
 // A command that ends without having done what was asked. what() is one line: what was wrong, and what to do.
 class CommandError : public std::runtime_error {
@@ -47,7 +47,7 @@ struct Program {
   bool input_terminal = false;  // a person is there to answer on `in`
 
   // Both throw BadUrl for a URL that nothing takes, Failure if what it names cannot be opened.
-  std::function<std::unique_ptr<Store>(const std::string& url)> open_store;
+  std::function<std::unique_ptr<Store>(const std::string& url, OpenStoreOptions options)> open_store;
   std::function<std::shared_ptr<Engine>(const std::string& url, OpenEngineOptions options)> open_engine;
 };
 
@@ -58,10 +58,15 @@ using Action = std::function<int()>;
 void add_serve(CLI::App& app, const Program& program, Action& action);
 void add_migrate(CLI::App& app, const Program& program, Action& action);
 void add_submit(CLI::App& app, const Program& program, Action& action);
+void add_start(CLI::App& app, const Program& program, Action& action);
 void add_get(CLI::App& app, const Program& program, Action& action);
 void add_list(CLI::App& app, const Program& program, Action& action);
 void add_cancel(CLI::App& app, const Program& program, Action& action);
 void add_retry(CLI::App& app, const Program& program, Action& action);
+void add_history(CLI::App& app, const Program& program, Action& action);
+void add_signal(CLI::App& app, const Program& program, Action& action);
+void add_resume(CLI::App& app, const Program& program, Action& action);
+void add_fork(CLI::App& app, const Program& program, Action& action);
 void add_explain(CLI::App& app, const Program& program, Action& action);
 void add_release(CLI::App& app, const Program& program, Action& action);
 void add_queues(CLI::App& app, const Program& program, Action& action);

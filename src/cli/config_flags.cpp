@@ -10,9 +10,9 @@ void ConfigFlags::add_config(CLI::App& command) {
   command.add_option("--config", path_, "The configuration file (default: hapax.toml, if it is there)")->type_name("FILE");
 }
 
-void ConfigFlags::add(CLI::App& command, const std::string& flag, const std::string& server_key,
-                      const std::string& description) {
-  auto& value = flags_.emplace_back(FlagValue{flag, "server", server_key, ""});
+void ConfigFlags::add(CLI::App& command, const std::string& flag, const std::string& key,
+                      const std::string& description, const std::string& section) {
+  auto& value = flags_.emplace_back(FlagValue{flag, section, key, ""});
   command.add_option(flag, value.value, description)->type_name("");
 }
 

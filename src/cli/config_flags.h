@@ -1,4 +1,4 @@
-// The flags that stand for keys of [server], as far as a command takes them.
+// The flags that stand for keys of the configuration, as far as a command takes them.
 #pragma once
 
 #include <list>
@@ -16,7 +16,8 @@ namespace hapax {
 class ConfigFlags {
  public:
   void add_config(CLI::App& command);
-  void add(CLI::App& command, const std::string& flag, const std::string& server_key, const std::string& description);
+  void add(CLI::App& command, const std::string& flag, const std::string& key, const std::string& description,
+           const std::string& section = "server");
 
   // The configuration, with the flags that were given laid over it. Throws ConfigError.
   Config load(const Environment& environment) const;

@@ -6,23 +6,17 @@
 #include <ostream>
 
 #include "cli/execution_id.h"
-#include "cli/paint.h"
+#include "cli/find_execution.h"
 #include "cli/submission_flags.h"
-#include "cli/target.h"
 #include "core/hex.h"
 #include "core/name.h"
+#include "core/workflow.h"
 #include "wire/error_code.h"
 #include "wire/write_answer.h"
 
 namespace hapax {
 
 namespace {
-
-struct ControlFlags {
-  TargetFlags target;
-  std::string name, id, request_key;
-  ControlRequest::Action what = ControlRequest::Action::cancel;
-};
 
 std::string new_request_key() {
   std::uint8_t bytes[8];
@@ -32,71 +26,80 @@ std::string new_request_key() {
   return key;
 }
 
-std::string describe(const ControlFlags& flags, const ControlOutcome& outcome) {
-  std::string text;
-  const bool cancel = flags.what == ControlRequest::Action::cancel;
-  if (!outcome.changed) {
-    text = fmt::format("nothing to do: {} is {}", flags.id, to_string(outcome.status));
-  } else if (cancel && outcome.status == Status::running) {
-    text = fmt::format("asked the worker of {} to stop; it is running until it does, or its grace is over", flags.id);
-  } else {
-    text = fmt::format("{} is {}", flags.id, to_string(outcome.status));
+std::string describe_change(const ControlRequest& request, const std::string& id, const ControlOutcome& outcome) {
+  using Action = ControlRequest::Action;
+  if (request.action == Action::signal) return fmt::format("sent the signal {} to {}", request.signal, id);
+  if (request.action == Action::fork) {
+    const std::string made = fork_workflow_id(id, request.request_key);
+    return fmt::format("forked {} from step {} as {}", id, request.from_step,
+                       request.fork_workflow_id.empty() ? made : request.fork_workflow_id);
   }
-  if (outcome.replayed) text += " (done before under this request key)";
-  return text;
+  if (!outcome.changed) return fmt::format("nothing to do: {} is {}", id, to_string(outcome.status));
+  if (request.action == Action::cancel && outcome.status == Status::running) {
+    return fmt::format("asked the worker of {} to stop; it is running until it does, or its grace is over", id);
+  }
+  return fmt::format("{} is {}", id, to_string(outcome.status));
 }
 
 int exit_code_of(ControlOutcome::Kind kind) {
-  if (kind == ControlOutcome::Kind::done) return kOk;
-  return kind == ControlOutcome::Kind::not_found ? kNotFound : kRefused;
+  switch (kind) {
+    case ControlOutcome::Kind::done: return kOk;
+    case ControlOutcome::Kind::not_found: return kNotFound;
+    case ControlOutcome::Kind::no_such_step: return kUsage;
+    default: return kRefused;
+  }
 }
 
-int control(const Program& program, const ControlFlags& flags) {
-  ControlRequest request;
-  request.target = require_id(flags.id);
-  request.action = flags.what;
-  request.request_key = flags.request_key.empty() ? new_request_key() : flags.request_key;
-  require_utf8("--request-key", request.request_key);
-  if (const auto wrong = check_request_key(request.request_key)) throw CommandError(kUsage, "--request-key " + *wrong);
-  const Target target = flags.target.open(program);
-  request.name_space = target.name_space;
-  const bool json = flags.target.json();
-  // Told before it is done: if the answer is lost, the same command with this key is the same operation.
-  if (flags.request_key.empty()) program.err << "request key " << request.request_key << std::endl;
-  const auto outcome =
-      await<ControlOutcome>([&](auto reply) { target.engine->control(std::move(request), std::move(reply)); });
-  if (json) {
-    JsonWriter out;
-    wire::write_control(out, flags.id, outcome);
-    program.out << out.text() << std::endl;
-  } else if (outcome.kind == ControlOutcome::Kind::done) {
-    program.out << describe(flags, outcome) << std::endl;
-  } else if (outcome.kind == ControlOutcome::Kind::not_found) {
-    throw task_not_found(flags.id);
+void print_json(std::ostream& out, const ControlRequest& request, const std::string& id,
+                const ControlOutcome& outcome) {
+  JsonWriter json;
+  if (request.workflow_id) {
+    wire::write_workflow_control(json, request, outcome);
   } else {
-    std::string text = wire::describe(outcome.kind, flags.id);
-    if (outcome.other) text += fmt::format(" That is {}.", outcome.other->to_string());
-    program.err << "hapax: " << text << "\n";
+    wire::write_control(json, id, outcome);
   }
-  return exit_code_of(outcome.kind);
+  out << json.text() << std::endl;
 }
 
 }  // namespace
 
-void add_control(CLI::App& app, const Program& program, Action& action, const std::string& name,
-                 const std::string& description, ControlRequest::Action what) {
-  auto* command = app.add_subcommand(name, description);
-  auto flags = std::make_shared<ControlFlags>();
-  flags->name = name;
-  flags->what = what;
-  command->add_option("ID", flags->id, "The task's id")->required()->type_name("");
+void ControlFlags::add(CLI::App& command) {
   command
-      ->add_option(
-          "--request-key", flags->request_key,
+      .add_option(
+          "--request-key", request_key,
           "The idempotency key of this operation: with the same one it is done once (default: a new one, printed)")
       ->type_name("KEY");
-  flags->target.add(*command);
-  command->callback([&program, &action, flags] { action = [&program, flags] { return control(program, *flags); }; });
+  target.add(command);
+}
+
+ControlRequest control_request(const ControlFlags& flags, ControlRequest::Action action) {
+  ControlRequest request;
+  request.action = action;
+  request.request_key = flags.request_key.empty() ? new_request_key() : flags.request_key;
+  require_utf8("--request-key", request.request_key);
+  if (const auto wrong = check_request_key(request.request_key)) throw CommandError(kUsage, "--request-key " + *wrong);
+  return request;
+}
+
+int run_control(const Program& program, const ControlFlags& flags, const Target& target, ControlRequest request) {
+  request.name_space = target.name_space;
+  // Told before it is done: if the answer is lost, the same command with this key is the same operation.
+  if (flags.request_key.empty()) program.err << "request key " << request.request_key << std::endl;
+  const auto outcome = await<ControlOutcome>([&](auto reply) { target.engine->control(request, std::move(reply)); });
+  if (flags.target.json()) {
+    print_json(program.out, request, flags.id, outcome);
+  } else if (outcome.kind == ControlOutcome::Kind::done) {
+    program.out << describe_change(request, flags.id, outcome)
+                << (outcome.replayed ? " (done before under this request key)" : "") << std::endl;
+  } else if (outcome.kind == ControlOutcome::Kind::not_found) {
+    throw request.workflow_id ? workflow_not_found(flags.id) : task_not_found(flags.id);
+  } else {
+    const Kind of = request.workflow_id ? Kind::workflow : Kind::task;
+    std::string text = wire::describe(outcome.kind, flags.id, of, outcome.steps);
+    if (outcome.other) text += fmt::format(" That is {}.", outcome.other->to_string());
+    program.err << "hapax: " << text << "\n";
+  }
+  return exit_code_of(outcome.kind);
 }
 
 }  // namespace hapax

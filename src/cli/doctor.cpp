@@ -61,9 +61,11 @@ class Findings {
   std::vector<Finding> findings_;
 };
 
-std::optional<Config> check_config(const Program& program, const DoctorFlags& flags, Findings& report) {
+std::optional<Config> check_config(const Program& program, const DoctorFlags& flags, const Target& target,
+                                   Findings& report) {
   try {
     Config config = flags.target.config(program.environment);
+    if (flags.target.names_store()) config.store = target.url;
     report.add({Verdict::ok, "configuration",
                 fmt::format("store {}, listens on {}:{}, {} queues, {} types", config.store, config.listen.host,
                             config.listen.port, config.queues.size(), config.types.size())});
@@ -137,7 +139,7 @@ void check_server(const Program& program, const DoctorFlags& flags, Findings& re
 int doctor(const Program& program, const DoctorFlags& flags) {
   const Target target = flags.target.locate(program.environment);
   Findings report(program, flags.target.json());
-  const auto config = check_config(program, flags, report);
+  const auto config = check_config(program, flags, target, report);
   report.add(check_clock(SystemClock().now()));
   report.add(check_open_files());
   if (flags.target.names_store()) {

@@ -26,4 +26,9 @@ inline CommandError task_not_found(const std::string& id) {
                       fmt::format("there is no task {}; is it another namespace's, or past its retention?", id));
 }
 
+inline CommandError execution_not_found(const std::string& id) {
+  return CommandError(
+      kNotFound, fmt::format("there is no task or workflow {}; is it another namespace's, or past its retention?", id));
+}
+
 }  // namespace hapax

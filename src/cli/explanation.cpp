@@ -69,6 +69,7 @@ std::string describe_scope(const ExplanationFacts& facts, const std::string& que
     case Scope::Tag::queue: among = fmt::format("among tasks of the queue '{}'", queue); break;
     case Scope::Tag::global: among = "in the whole namespace"; break;
     case Scope::Tag::custom: among = "among tasks of that scope"; break;
+    case Scope::Tag::workflow: among = "among workflow ids"; break;
   }
   return fmt::format("{} ({}): unique {}", scope.to_string(), source, among);
 }
@@ -179,7 +180,8 @@ void explain_refusal(const ExplanationFacts& facts, const Refusal& refusal, Expl
     out.outcome = "invalid";
     return add("outcome", "refused: " + refusal.message);
   }
-  const Execution& owner = *refusal.existing;
+  // A server's refusal names the owner, but tells little of it.
+  const Execution& owner = facts.found && facts.found->owner ? *facts.found->owner : *refusal.existing;
   out.outcome = "conflict";
   add("scope", describe_scope(facts, owner.queue));
   if (facts.found) add("hash", facts.found->entry.identity.hash.to_string());

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/execution_id.h"
+#include "cli/find_execution.h"
 #include "cli/paint.h"
 #include "cli/table.h"
 #include "cli/target.h"
@@ -23,17 +24,33 @@ using Fields = std::vector<std::pair<std::string, Cell>>;
 
 std::string when(Time time, Time now) { return fmt::format("{} ({})", format_time(time), relative(time, now)); }
 
+void add_run(Fields& fields, const RunState& run, Time now) {
+  fields.emplace_back("steps", Cell(fmt::format("{}, in {} events (hapax history shows them)", run.steps, run.events)));
+  if (run.stuck > 0) {
+    fields.emplace_back("stuck", Cell(fmt::format("{} turns in a row did not match the history", run.stuck), Colour::red));
+  }
+  if (run.wake_at) fields.emplace_back("wakes", Cell(when(*run.wake_at, now)));
+  if (run.continued_as) fields.emplace_back("continued as", Cell(run.continued_as->to_string()));
+}
+
 Fields describe(const Execution& execution, Time now) {
   Fields fields;
   const auto add = [&](std::string label, std::string value, Colour colour = Colour::none) {
     fields.emplace_back(std::move(label), Cell(std::move(value), colour));
   };
-  add("id", execution.id.to_string(), Colour::bold);
+  const bool workflow = execution.kind == Kind::workflow;
+  if (workflow) add("workflow", execution.idempotency_key.value_or(""), Colour::bold);
+  add("id", execution.id.to_string(), workflow ? Colour::none : Colour::bold);
   add("type", execution.type);
   add("queue", execution.queue);
   add("status", std::string(to_string(execution.status)), colour_of(execution.status));
-  if (execution.idempotency_key) add("key", *execution.idempotency_key);
-  add("attempt", fmt::format("{} of {}", execution.attempt, std::max(execution.max_attempts, execution.attempt_limit)));
+  if (workflow) {
+    add_run(fields, execution.run, now);
+  } else {
+    if (execution.idempotency_key) add("key", *execution.idempotency_key);
+    add("attempt", fmt::format("{} of {}", execution.attempt, std::max(execution.max_attempts, execution.attempt_limit)));
+  }
+  if (execution.parent) add("part of", fmt::format("{}, step {}", execution.parent_workflow_id, execution.step));
   if (execution.priority != 0) add("priority", std::to_string(execution.priority));
   if (execution.concurrency_key) add("concurrency key", *execution.concurrency_key);
   if (execution.timeout) add("timeout", format_duration(*execution.timeout));
@@ -55,10 +72,10 @@ Fields describe(const Execution& execution, Time now) {
 }
 
 int get(const Program& program, const GetFlags& flags) {
-  const ExecutionId id = require_id(flags.id);
+  require_workflow_id("ID", flags.id);
   const Target target = flags.target.open(program);
-  const auto execution = target.engine->find(target.name_space, id);
-  if (!execution) throw task_not_found(flags.id);
+  const auto execution = find_execution(*target.engine, target.name_space, flags.id);
+  if (!execution) throw execution_not_found(flags.id);
   if (flags.target.json()) {
     JsonWriter out;
     wire::write_execution(out, *execution);
@@ -83,9 +100,9 @@ int get(const Program& program, const GetFlags& flags) {
 }  // namespace
 
 void add_get(CLI::App& app, const Program& program, Action& action) {
-  auto* command = app.add_subcommand("get", "Show a task: status, result, and every attempt that failed");
+  auto* command = app.add_subcommand("get", "Show a task or workflow: status, result, and every attempt that failed");
   auto flags = std::make_shared<GetFlags>();
-  command->add_option("ID", flags->id, "The task's id")->required()->type_name("");
+  command->add_option("ID", flags->id, "The task's id, or the workflow's")->required()->type_name("");
   flags->target.add(*command);
   command->callback([&program, &action, flags] { action = [&program, flags] { return get(program, *flags); }; });
 }

@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/execution_id.h"
+#include "cli/find_execution.h"
 #include "cli/paint.h"
 #include "cli/submission_flags.h"
 #include "cli/table.h"
@@ -25,6 +26,7 @@ struct ListFlags {
   TargetFlags target;
   std::optional<std::string> queue, type, key, status, parent, before;
   std::int32_t limit = 50;
+  bool workflows = false;
 };
 
 Status require_status(const std::string& text) {
@@ -40,6 +42,7 @@ Status require_status(const std::string& text) {
 ListFilter filter_of(const ListFlags& flags, const std::string& name_space) {
   ListFilter filter;
   filter.name_space = name_space;
+  filter.kind = flags.workflows ? Kind::workflow : Kind::task;
   if (flags.queue) require_name("--queue", *flags.queue);
   if (flags.type) require_name("--type", *flags.type);
   if (flags.key) require_utf8("--key", *flags.key);
@@ -47,7 +50,6 @@ ListFilter filter_of(const ListFlags& flags, const std::string& name_space) {
   filter.type = flags.type;
   filter.idempotency_key = flags.key;
   if (flags.status) filter.status = require_status(*flags.status);
-  if (flags.parent) filter.parent = require_id(*flags.parent);
   if (flags.before) filter.before = require_id(*flags.before);
   return filter;
 }
@@ -75,27 +77,51 @@ void print_json(std::ostream& out, const std::vector<Execution>& executions, boo
   out << json.end_object().text() << std::endl;
 }
 
+Cell status_cell(const Execution& execution) {
+  return Cell(std::string(to_string(execution.status)), colour_of(execution.status));
+}
+
+Table task_table(const std::vector<Execution>& executions) {
+  const Time now = SystemClock().now();
+  Table table({"id", "type", "queue", "status", ">attempt", ">age", "key"});
+  for (const Execution& execution : executions) {
+    table.add({execution.id.to_string(), execution.type, execution.queue, status_cell(execution),
+               fmt::format("{}/{}", execution.attempt, execution.attempt_limit), format_age(now - execution.created_at),
+               execution.idempotency_key.value_or("")});
+  }
+  return table;
+}
+
+Table workflow_table(const std::vector<Execution>& executions) {
+  const Time now = SystemClock().now();
+  Table table({"id", "type", "queue", "status", ">steps", ">age", "workflow"});
+  for (const Execution& execution : executions) {
+    table.add({execution.id.to_string(), execution.type, execution.queue, status_cell(execution),
+               std::to_string(execution.run.steps), format_age(now - execution.created_at),
+               execution.idempotency_key.value_or("")});
+  }
+  return table;
+}
+
 int list(const Program& program, const ListFlags& flags) {
   if (flags.limit < 1) throw CommandError(kUsage, "--limit must be at least 1");
   ListFilter filter = filter_of(flags, "");
   const Target target = flags.target.open(program);
   filter.name_space = target.name_space;
+  if (flags.parent) {
+    const auto parent = find_execution(*target.engine, target.name_space, *flags.parent);
+    if (!parent || parent->kind != Kind::workflow) throw workflow_not_found(*flags.parent);
+    filter.parent = parent->id;
+  }
   const auto executions = read(*target.engine, std::move(filter), flags.limit);
   const bool full = static_cast<std::int32_t>(executions.size()) == flags.limit;
   if (flags.target.json()) {
     print_json(program.out, executions, full);
     return kOk;
   }
-  const Time now = SystemClock().now();
-  Table table({"id", "type", "queue", "status", ">attempt", ">age", "key"});
-  for (const Execution& execution : executions) {
-    table.add({execution.id.to_string(), execution.type, execution.queue,
-               Cell(std::string(to_string(execution.status)), colour_of(execution.status)),
-               fmt::format("{}/{}", execution.attempt, execution.attempt_limit), format_age(now - execution.created_at),
-               execution.idempotency_key.value_or("")});
-  }
+  const Table table = flags.workflows ? workflow_table(executions) : task_table(executions);
   if (table.empty() && program.terminal) {
-    program.out << "no such tasks" << std::endl;
+    program.out << (flags.workflows ? "no such workflows" : "no such tasks") << std::endl;
     return kOk;
   }
   program.out << table.render(Paint::of(program), program.terminal ? terminal_width() : std::nullopt);
@@ -110,14 +136,15 @@ int list(const Program& program, const ListFlags& flags) {
 }  // namespace
 
 void add_list(CLI::App& app, const Program& program, Action& action) {
-  auto* command = app.add_subcommand("list", "List tasks, newest first");
+  auto* command = app.add_subcommand("list", "List tasks, or workflows, newest first");
   auto flags = std::make_shared<ListFlags>();
+  command->add_flag("--workflows", flags->workflows, "Workflows instead of tasks");
   command->add_option("--queue", flags->queue, "Only of this queue")->type_name("QUEUE");
   command->add_option("--type", flags->type, "Only of this type")->type_name("TYPE");
   command->add_option("--status", flags->status, "Only with this status")->type_name(std::string(kStatuses));
-  command->add_option("--key", flags->key, "Only with this idempotency key")->type_name("KEY");
-  command->add_option("--parent", flags->parent, "Only steps of this workflow")->type_name("ID");
-  command->add_option("--before", flags->before, "Only older than this task")->type_name("ID");
+  command->add_option("--key", flags->key, "Only with this idempotency key, or workflow id")->type_name("KEY");
+  command->add_option("--parent", flags->parent, "Only steps of this workflow")->type_name("WORKFLOW_ID");
+  command->add_option("--before", flags->before, "Only older than this one")->type_name("ID");
   command->add_option("--limit", flags->limit, "At most so many (default: 50)")->type_name("N");
   flags->target.add(*command);
   command->callback([&program, &action, flags] { action = [&program, flags] { return list(program, *flags); }; });

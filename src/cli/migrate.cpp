@@ -14,7 +14,7 @@ void add_migrate(CLI::App& app, const Program& program, Action& action) {
   command->callback([&program, &action, flags] {
     action = [&program, flags] {
       const Config config = flags->load(program.environment);
-      program.open_store(config.store)->migrate();
+      program.open_store(config.store, {.migrate = true})->migrate();
       program.out << config.store << " is up to date" << std::endl;
       return kOk;
     };

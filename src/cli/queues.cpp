@@ -98,7 +98,7 @@ int show(const Program& program, const QueueFlags& flags) {
 int set(const Program& program, const QueueFlags& flags) {
   require_name("QUEUE", flags.name);
   change_settings("{}", {}, flags.words, known_settings());  // what is misspelt is told before anything is opened
-  const Target target = flags.target.open(program);
+  const Target target = flags.target.open_or_create(program);
   const QueueView before = target.engine->queue(target.name_space, flags.name);
   const Json document = change_settings(before.settings.to_json(), before.from_file, flags.words, known_settings());
   try {
@@ -111,7 +111,7 @@ int set(const Program& program, const QueueFlags& flags) {
 
 int pause(const Program& program, const QueueFlags& flags, bool paused) {
   require_name("QUEUE", flags.name);
-  const Target target = flags.target.open(program);
+  const Target target = flags.target.open_or_create(program);
   print(program, flags, target.engine->set_paused(target.name_space, flags.name, paused));
   return kOk;
 }

@@ -10,7 +10,7 @@ std::string describe_state(const Execution& execution, const Paint& paint) {
   std::string text = paint(colour_of(execution.status), to_string(execution.status));
   if (execution.status == Status::completed && execution.result) text += ", result " + printable(*execution.result);
   if (is_closed(execution.status) && execution.status != Status::completed) {
-    if (execution.attempt > 0) {
+    if (execution.attempt > 0 && execution.kind == Kind::task) {
       text += fmt::format(" after {} attempt{}", execution.attempt, execution.attempt == 1 ? "" : "s");
     }
     if (execution.error)
@@ -19,12 +19,24 @@ std::string describe_state(const Execution& execution, const Paint& paint) {
   return text;
 }
 
+namespace {
+
+std::string created_words(const Receipt& receipt) {
+  const Execution& execution = receipt.execution;
+  if (execution.kind == Kind::workflow) {
+    if (receipt.dry_run) return "would start a workflow";
+    return fmt::format("started {} ({})", printable(execution.idempotency_key.value_or("")), execution.id.to_string());
+  }
+  return receipt.dry_run ? "would create a task" : "created " + execution.id.to_string();
+}
+
+}  // namespace
+
 std::string describe_receipt(const Receipt& receipt, Time now, const Paint& paint) {
   const Execution& execution = receipt.execution;
   std::string text;
   if (receipt.created) {
-    text = receipt.dry_run ? "would create a task" : "created " + execution.id.to_string();
-    text = fmt::format("{} in queue {}", paint(Colour::green, text), execution.queue);
+    text = fmt::format("{} in queue {}", paint(Colour::green, created_words(receipt)), execution.queue);
     if (execution.run_at > now + std::chrono::seconds(1)) {
       text += fmt::format(", to run {} ({})", relative(execution.run_at, now), format_time(execution.run_at));
     }

@@ -86,7 +86,7 @@ int serve(const Program& program, const ServeFlags& flags) {
   start_log(config.log_level);
   raise_file_limit();
 
-  std::shared_ptr<Store> store = program.open_store(config.store);
+  std::shared_ptr<Store> store = program.open_store(config.store, {.cache_redis = config.cache_redis});
   const auto engine = start_engine(store, engine_options(config));
   const auto server = listen(*engine, server_options(config));
   program.out << "listening on http://" << server->address() << "\n";
@@ -109,6 +109,7 @@ void add_serve(CLI::App& app, const Program& program, Action& action) {
   auto flags = std::make_shared<ServeFlags>();
   flags->add(*command, "--listen", "listen", "ADDRESS:PORT, port 0 for any free one (default: 127.0.0.1:7373)");
   flags->add(*command, "--store", "store", "sqlite:FILE or memory: (default: sqlite:hapax.db)");
+  flags->add(*command, "--cache-redis", "redis", "redis://HOST:PORT that caches completed identities (default: none)", "cache");
   flags->add(*command, "--log-level", "log_level", "trace, debug, info, warn, error or off (default: info)");
   flags->add_config(*command);
   command->add_flag("--hints", flags->hints, "Print what to try, also where standard output is no terminal");

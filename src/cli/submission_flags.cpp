@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "config/nearest.h"
+#include "core/canonical_json.h"
 #include "core/field.h"
 #include "core/json_writer.h"
 #include "core/name.h"
@@ -26,6 +27,7 @@ constexpr std::array kFlags{
     FlagOfField{"/type", "TYPE", ""},
     FlagOfField{"/input", "INPUT", ""},
     FlagOfField{"/idempotency_key", "--key", ""},
+    FlagOfField{"/workflow_id", "WORKFLOW_ID", ""},
     FlagOfField{"/scope", "--scope", ""},
     FlagOfField{"/queue", "--queue", ""},
     FlagOfField{"/identity", "--identity", "caller_provided|strict|contextual|always_unique"},
@@ -73,17 +75,18 @@ std::vector<std::string> split_words(std::string_view words) {
   throw CommandError(kUsage, fmt::format("{} {}{}", field->flag, error.what(), meant));
 }
 
-Json parse_input(const std::string& text) {
+}  // namespace
+
+Json read_json_argument(const std::string& argument, const std::string& text, const Program& program) {
+  const std::string document = text == "-" ? std::string(std::istreambuf_iterator<char>(program.in), {}) : text;
+  if (document.empty()) return {};
   try {
-    return parse_json(text);
+    return parse_json(document);
   } catch (const InvalidJson& error) {
-    throw CommandError(
-        kUsage,
-        fmt::format("INPUT is no JSON: {}; a text is written '\"text\"', in both kinds of quotes", error.what()));
+    throw CommandError(kUsage, fmt::format("{} is no JSON: {}; a text is written '\"text\"', in both kinds of quotes",
+                                           argument, error.what()));
   }
 }
-
-}  // namespace
 
 void require_utf8(const std::string& flag, const std::string& text) {
   if (!is_valid_utf8(text)) throw CommandError(kUsage, flag + " must be UTF-8");
@@ -94,14 +97,28 @@ void require_name(const std::string& flag, const std::string& name) {
   if (const auto wrong = check_name(name)) throw CommandError(kUsage, flag + " " + *wrong);
 }
 
-void SubmissionFlags::add(CLI::App& command) {
-  command.add_option("TYPE", type_, "The task's type")->required()->type_name("");
+void SubmissionFlags::add(CLI::App& command, Kind kind) {
+  kind_ = kind;
+  const bool workflow = kind == Kind::workflow;
+  command.add_option("TYPE", type_, workflow ? "The workflow's type" : "The task's type")->required()->type_name("");
+  if (workflow) {
+    command.add_option("WORKFLOW_ID", key_, "Its id: your name for this one workflow")->required()->type_name("");
+  }
   command.add_option("INPUT", input_, "Its input, as JSON; - reads it from standard input (default: null)")
       ->type_name("");
+  if (!workflow) add_identity(command);
+  command.add_option("--queue", queue_, "Where it waits (default: as the type says, else default)")->type_name("QUEUE");
+  command.add_option("--reuse", reuse_, "When a closed owner makes way")->type_name(words_of("/reuse"));
+  command.add_option("--on-duplicate", on_duplicate_, "What a duplicate gets")->type_name(words_of("/on_duplicate"));
+  command.add_option("--ttl", ttl_, "How long the identity is kept, from creation")->type_name("DURATION");
+  command.add_option("--priority", priority_, "-1000 to 1000; higher goes first")->type_name("N");
+  add_timing(command);
+}
+
+void SubmissionFlags::add_identity(CLI::App& command) {
   command.add_option("--key", key_, "The idempotency key: your name for this one intent")->type_name("KEY");
   command.add_option("--scope", scope_, "Where the key is unique: type, queue, global, or a name of your own")
       ->type_name("SCOPE");
-  command.add_option("--queue", queue_, "Where it waits (default: as the type says, else default)")->type_name("QUEUE");
   command.add_option("--identity", identity_, "What makes two submissions the same")->type_name(words_of("/identity"));
   command
       .add_option("--identity-field", identity_fields_,
@@ -109,20 +126,27 @@ void SubmissionFlags::add(CLI::App& command) {
       ->type_name("POINTER")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--reuse", reuse_, "When a closed owner makes way")->type_name(words_of("/reuse"));
-  command.add_option("--on-duplicate", on_duplicate_, "What a duplicate gets")->type_name(words_of("/on_duplicate"));
-  command.add_option("--ttl", ttl_, "How long the identity is kept, from creation")->type_name("DURATION");
-  command.add_option("--priority", priority_, "-1000 to 1000; higher goes first")->type_name("N");
+}
+
+void SubmissionFlags::add_timing(CLI::App& command) {
   command.add_option("--delay", delay_, "Not to be started before so long")->type_name("DURATION");
   command.add_option("--run-at", run_at_, "Not to be started before then, as 2026-01-27T12:00:00Z")->type_name("TIME");
-  command.add_option("--max-attempts", max_attempts_, "1 to 1000 (default: 3)")->type_name("N");
-  command.add_option("--retry-initial", retry_initial_, "The pause after the first failure (default: 1s)")
+  if (kind_ == Kind::task) {
+    command.add_option("--max-attempts", max_attempts_, "1 to 1000 (default: 3)")->type_name("N");
+    command.add_option("--retry-initial", retry_initial_, "The pause after the first failure (default: 1s)")
+        ->type_name("DURATION");
+    command.add_option("--retry-factor", retry_factor_, "How the pause grows (default: 2)")->type_name("X");
+    command.add_option("--retry-max", retry_max_, "Where it stops growing (default: 60s)")->type_name("DURATION");
+    command.add_option("--timeout", timeout_, "Of one attempt")->type_name("DURATION");
+  }
+  command.add_option("--deadline", deadline_, kind_ == Kind::task
+                                                  ? "Of all attempts: a duration from now, or a time"
+                                                  : "Of the whole workflow: a duration from now, or a time")
       ->type_name("DURATION");
-  command.add_option("--retry-factor", retry_factor_, "How the pause grows (default: 2)")->type_name("X");
-  command.add_option("--retry-max", retry_max_, "Where it stops growing (default: 60s)")->type_name("DURATION");
-  command.add_option("--timeout", timeout_, "Of one attempt")->type_name("DURATION");
-  command.add_option("--deadline", deadline_, "Of all attempts: a duration from now, or a time")->type_name("DURATION");
-  command.add_option("--concurrency-key", concurrency_key_, "Tasks with one key run one at a time")->type_name("KEY");
+  command
+      .add_option("--concurrency-key", concurrency_key_,
+                  kind_ == Kind::task ? "Tasks with one key run one at a time" : "Turns with one key run one at a time")
+      ->type_name("KEY");
 }
 
 // The body that the API would get: so its reader checks the flags, and the two cannot differ.
@@ -135,7 +159,7 @@ std::string SubmissionFlags::document(const Program& program) const {
     out.key(name).string(*value);
   };
   add("queue", queue_);
-  add("idempotency_key", key_);
+  add(kind_ == Kind::workflow ? "workflow_id" : "idempotency_key", key_);
   add("scope", scope_);
   add("identity", identity_);
   add("reuse", reuse_);
@@ -163,12 +187,7 @@ std::string SubmissionFlags::document(const Program& program) const {
     if (retry_max_) out.key("max").string(*retry_max_);
     out.end_object();
   }
-  std::string input = input_;
-  if (input_ == "-") input.assign(std::istreambuf_iterator<char>(program.in), {});
-  if (!input.empty()) {
-    parse_input(input);
-    out.key("input").raw(input);
-  }
+  if (!input_.empty()) out.key("input").raw(canonical_json(read_json_argument("INPUT", input_, program)));
   return out.end_object().take();
 }
 
@@ -176,7 +195,7 @@ SubmitRequest SubmissionFlags::request(const Program& program) const {
   require_utf8("TYPE", type_);
   const Json document = parse_json(this->document(program));
   try {
-    return http::parse_submit(document);
+    return http::parse_submit(document, "", kind_);
   } catch (const InvalidField& error) {
     refuse(error, document);
   }

@@ -1,4 +1,4 @@
-// The words of a submission on the command line, shared by submit and explain.
+// The words of a submission on the command line, shared by submit, start and explain.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,11 @@ namespace hapax {
 // Must live as long as the command it was added to.
 class SubmissionFlags {
  public:
-  void add(CLI::App& command);
+  // A workflow has its id in place of a key and of everything else that makes an identity.
+  void add(CLI::App& command, Kind kind = Kind::task);
 
-  // The submission they make. Reads the input from program.in where it is "-". Throws CommandError that names the flag
+  // The submission they make. Reads the input from program.in where it is "-"; nothing there is
+// null. Throws CommandError that names the flag
   // at fault.
   SubmitRequest request(const Program& program) const;
 
@@ -25,8 +27,11 @@ class SubmissionFlags {
   void set_input(std::string text) { input_ = std::move(text); }
 
  private:
+  void add_identity(CLI::App& command);
+  void add_timing(CLI::App& command);
   std::string document(const Program& program) const;
 
+  Kind kind_ = Kind::task;
   std::string type_, input_;
   std::optional<std::string> key_, scope_, queue_, identity_, reuse_, on_duplicate_, ttl_, delay_, run_at_, timeout_,
       deadline_, concurrency_key_, retry_initial_, retry_max_;
@@ -34,6 +39,10 @@ class SubmissionFlags {
   std::optional<std::int64_t> priority_, max_attempts_;
   std::optional<double> retry_factor_;
 };
+
+// A document on the command line, or on standard input where it is "-"; nothing there is
+// null. Throws CommandError that names the argument.
+Json read_json_argument(const std::string& argument, const std::string& text, const Program& program);
 
 // A text that must be UTF-8, as everything Hapax keeps. Throws CommandError.
 void require_utf8(const std::string& flag, const std::string& text);

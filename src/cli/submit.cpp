@@ -1,10 +1,11 @@
+#include "cli/submit.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
 
-#include "cli/command.h"
 #include "cli/receipt_words.h"
 #include "cli/submission_flags.h"
 #include "cli/target.h"
@@ -43,6 +44,15 @@ std::optional<Duration> read_wait(SubmitFlags& flags) {
   return Duration::max();
 }
 
+// What a later command calls it by.
+std::string handle_of(const Execution& execution) {
+  return execution.kind == Kind::workflow ? execution.idempotency_key.value_or("") : execution.id.to_string();
+}
+
+std::string name_of(const Execution& execution) {
+  return (execution.kind == Kind::workflow ? "workflow " : "task ") + handle_of(execution);
+}
+
 // Waits in pieces, each within what a server allows, and shows a person that it does.
 Execution wait_for(const Program& program, const Target& target, Execution execution, Duration longest) {
   constexpr Duration kPiece = std::chrono::seconds(20), kPieceOnTerminal = std::chrono::seconds(1);
@@ -51,10 +61,14 @@ Execution wait_for(const Program& program, const Target& target, Execution execu
     const auto waited = std::chrono::duration_cast<Duration>(Steady::now() - start);
     if (waited >= longest) break;
     const Duration piece = std::min(program.terminal ? kPieceOnTerminal : kPiece, longest - waited);
-    const auto found = await<std::optional<Execution>>(
-        [&](auto reply) { target.engine->wait_closed(target.name_space, execution.id, piece, std::move(reply)); });
-    if (!found)
-      throw CommandError(kNotFound, fmt::format("task {} is gone: its retention is over", execution.id.to_string()));
+    const auto found = await<std::optional<Execution>>([&](auto reply) {
+      if (execution.kind == Kind::workflow) {
+        target.engine->wait_workflow(target.name_space, execution.idempotency_key.value_or(""), piece, std::move(reply));
+      } else {
+        target.engine->wait_closed(target.name_space, execution.id, piece, std::move(reply));
+      }
+    });
+    if (!found) throw CommandError(kNotFound, fmt::format("{} is gone: its retention is over", name_of(execution)));
     execution = *found;
     if (program.terminal) {
       program.err << fmt::format("\r\x1b[K{}, waiting for {}", to_string(execution.status), format_age(waited))
@@ -72,8 +86,8 @@ int print_waited(const Program& program, const Receipt& receipt, Duration longes
   } else if (is_closed(execution.status)) {
     program.out << describe_state(execution, Paint::of(program)) << std::endl;
   } else {
-    program.err << fmt::format("hapax: the task is still {} after {}; ask again with: hapax get {}\n",
-                               to_string(execution.status), format_duration(longest), execution.id.to_string());
+    program.err << fmt::format("hapax: {} is still {} after {}; ask again with: hapax get {}\n", name_of(execution),
+                               to_string(execution.status), format_duration(longest), handle_of(execution));
   }
   if (!is_closed(execution.status)) return kFailed;
   return execution.status == Status::completed ? kOk : kTaskFailed;
@@ -84,7 +98,7 @@ int submit(const Program& program, SubmitFlags& flags) {
   SubmitRequest request = flags.submission.request(program);
   request.dry_run = flags.dry_run;
   const bool json = flags.target.json();
-  const Target target = flags.target.open(program);
+  const Target target = flags.target.open_or_create(program);
   SubmitResult result = submit_one(*target.engine, target.name_space, std::move(request));
 
   if (const auto* refusal = std::get_if<Refusal>(&result)) {
@@ -105,10 +119,11 @@ int submit(const Program& program, SubmitFlags& flags) {
 
 }  // namespace
 
-void add_submit(CLI::App& app, const Program& program, Action& action) {
-  auto* command = app.add_subcommand("submit", "Submit a task");
+void add_submission(CLI::App& app, const Program& program, Action& action, const std::string& name,
+                    const std::string& description, Kind kind) {
+  auto* command = app.add_subcommand(name, description);
   auto flags = std::make_shared<SubmitFlags>();
-  flags->submission.add(*command);
+  flags->submission.add(*command, kind);
   command->add_flag("--dry-run", flags->dry_run, "Tell what would happen, and change nothing");
   flags->wait =
       command->add_option("--wait", flags->wait_text, "Wait for the result, at most so long if a duration follows")
@@ -116,6 +131,10 @@ void add_submit(CLI::App& app, const Program& program, Action& action) {
           ->expected(0, 1);
   flags->target.add(*command);
   command->callback([&program, &action, flags] { action = [&program, flags] { return submit(program, *flags); }; });
+}
+
+void add_submit(CLI::App& app, const Program& program, Action& action) {
+  add_submission(app, program, action, "submit", "Submit a task", Kind::task);
 }
 
 }  // namespace hapax

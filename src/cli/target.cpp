@@ -63,11 +63,16 @@ Config TargetFlags::config(const Environment& environment) const {
   return load_config(config_path_.empty() ? std::nullopt : std::optional(config_path_), environment, {});
 }
 
-Target TargetFlags::open(const Program& program) const {
+Target TargetFlags::open(const Program& program) const { return open(program, {.create = false}); }
+
+Target TargetFlags::open_or_create(const Program& program) const { return open(program, {.create = true}); }
+
+Target TargetFlags::open(const Program& program, OpenStoreOptions store) const {
   Target target = locate(program.environment);
   OpenEngineOptions options;
   options.token = target.token;
   options.name_space = target.name_space;
+  options.store = store;
   if (!target.remote) options.engine = engine_options(config(program.environment));
   target.engine = program.open_engine(target.url, std::move(options));
   return target;

@@ -27,6 +27,9 @@ class TargetFlags {
   // ConfigError, BadUrl or Failure.
   Target open(const Program& program) const;
 
+  // The same; a store that is not there yet is created. For commands that put something into it.
+  Target open_or_create(const Program& program) const;
+
   // The same without opening: `engine` is left empty.
   Target locate(const Environment& environment) const;
 
@@ -38,6 +41,8 @@ class TargetFlags {
   bool json() const { return json_; }
 
  private:
+  Target open(const Program& program, OpenStoreOptions store) const;
+
   std::string url_, store_, token_, name_space_, config_path_;
   bool json_ = false;
 };

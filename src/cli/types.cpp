@@ -89,7 +89,7 @@ int show(const Program& program, const TypeFlags& flags) {
 int set(const Program& program, const TypeFlags& flags) {
   require_name("TYPE", flags.name);
   change_settings("{}", {}, flags.words, known_settings());  // what is misspelt is told before anything is opened
-  const Target target = flags.target.open(program);
+  const Target target = flags.target.open_or_create(program);
   const TypeView before = target.engine->type(target.name_space, flags.name);
   const Json document = change_settings(before.settings.to_json(), before.from_file, flags.words, known_settings());
   try {

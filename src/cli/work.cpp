@@ -24,8 +24,6 @@ namespace hapax {
 
 namespace {
 
-using Steady = std::chrono::steady_clock;
-
 struct WorkFlags {
   TargetFlags target;
   std::string command, name, lease = "60s";
@@ -49,61 +47,69 @@ class AttemptLog {
  public:
   AttemptLog(const Program& program, bool json) : program_(program), json_(json), paint_(Paint::of(program)) {}
 
-  void ended(const TaskContext& task, std::string_view how, Colour colour, const std::string& why,
-             Steady::duration took) {
-    const auto ms = std::chrono::duration_cast<Duration>(took);
+  void ended(const detail::AttemptEnd& end) {
+    const Execution& task = end.task.execution;
+    const Words words = words_for(end);
+    const auto ms = std::chrono::duration_cast<Duration>(end.took);
     std::lock_guard lock(mutex_);
-    ++(how == "completed" ? completed_ : failed_);
+    ++(end.answer != detail::AttemptEnd::Answer::accepted ? refused_ : words.why.empty() ? completed_ : failed_);
     if (json_) {
       JsonWriter line;
-      line.begin_object().key("id").string(task.id()).key("type").string(task.type());
-      line.key("attempt").integer(task.attempt()).key("outcome").string(how);
-      if (!why.empty()) line.key("message").string(why);
+      line.begin_object().key("id").string(task.id.to_string()).key("type").string(task.type);
+      line.key("attempt").integer(task.attempt).key("outcome").string(words.how);
+      if (!words.why.empty()) line.key("message").string(words.why);
       program_.out << line.key("ms").integer(ms.count()).end_object().text() << std::endl;
       return;
     }
-    program_.out << fmt::format("{} {} attempt {} {} in {}{}", task.id(), printable(task.type()), task.attempt(),
-                                paint_(colour, how), format_age(ms), why.empty() ? "" : ": " + printable(why))
+    program_.out << fmt::format("{} {} attempt {} {} in {}{}", task.id.to_string(), printable(task.type), task.attempt,
+                                paint_(words.colour, words.how), format_age(ms),
+                                words.why.empty() ? "" : ": " + printable(words.why))
                  << std::endl;
   }
 
-  std::string summary() const { return fmt::format("{} completed, {} failed attempts", completed_, failed_); }
+  std::string summary() const {
+    std::string text = fmt::format("{} completed, {} failed attempts", completed_, failed_);
+    if (refused_ > 0) text += fmt::format(", {} whose report did not count", refused_);
+    return text;
+  }
 
  private:
+  struct Words {
+    std::string_view how;
+    Colour colour;
+    std::string why;
+  };
+
+  static Words words_for(const detail::AttemptEnd& end) {
+    using Answer = detail::AttemptEnd::Answer;
+    switch (end.answer) {
+      case Answer::accepted: break;
+      case Answer::lease_lost:
+        return {"refused", Colour::red, "the lease was lost: another attempt has the task, or it is closed"};
+      case Answer::unreachable:
+        return {"not reported", Colour::red, "nobody took the report; another attempt follows when the lease ends"};
+      case Answer::not_asked: return {"timed out", Colour::red, "it was ended at the end of its time"};
+    }
+    const auto* failed = std::get_if<Report::Failed>(&end.report.outcome);
+    if (!failed) return {"completed", Colour::green, ""};
+    if (failed->error.type == "Cancelled") return {"cancelled", Colour::yellow, failed->error.message};
+    return {failed->retryable ? "failed" : "failed for good", Colour::red, failed->error.message};
+  }
+
   const Program& program_;
   const bool json_;
   const Paint paint_;
   std::mutex mutex_;
-  std::int64_t completed_ = 0, failed_ = 0;
+  std::int64_t completed_ = 0, failed_ = 0, refused_ = 0;
 };
 
 class ExecHandler {
  public:
-  ExecHandler(const WorkFlags& flags, AttemptLog& log, std::atomic<bool>& stop)
-      : flags_(flags), types_(flags.types.begin(), flags.types.end()), log_(log), stop_(stop) {}
+  ExecHandler(const WorkFlags& flags, std::atomic<bool>& stop)
+      : flags_(flags), types_(flags.types.begin(), flags.types.end()), stop_(stop) {}
 
   std::string operator()(TaskContext& task, const std::string& input) {
-    const auto start = Steady::now();
-    const auto took = [&] { return Steady::now() - start; };
     if (flags_.once) stop_ = true;
-    try {
-      std::string result = run(task, input);
-      log_.ended(task, "completed", Colour::green, "", took());
-      return result;
-    } catch (const Cancelled&) {
-      log_.ended(task, "cancelled", Colour::yellow, "", took());
-      throw;
-    } catch (const FinalError& error) {
-      log_.ended(task, "failed for good", Colour::red, error.what(), took());
-      throw;
-    } catch (const std::exception& error) {
-      log_.ended(task, "failed", Colour::red, error.what(), took());
-      throw;
-    }
-  }
-
- private:
-  std::string run(TaskContext& task, const std::string& input) {
     if (!types_.empty() && !types_.contains(task.type())) {
       throw HandlerFailed(fmt::format("this worker does not take tasks of type '{}'", task.type()));
     }
@@ -118,9 +124,9 @@ class ExecHandler {
     return result_of(run_child(call));
   }
 
+ private:
   const WorkFlags& flags_;
   const std::set<std::string> types_;
-  AttemptLog& log_;
   std::atomic<bool>& stop_;
 };
 
@@ -182,18 +188,18 @@ WorkOptions check(const WorkFlags& flags) {
 int work(const Program& program, const WorkFlags& flags) {
   WorkOptions options = check(flags);
   EndSignals signals;  // before any thread
-  const Target target = flags.target.open(program);
+  const Target target = flags.target.open_or_create(program);
   options.queues = queues_of(flags, target);
   target.engine->queue(target.name_space, options.queues.front());  // a wrong address or token is told here and now
   AttemptLog log(program, flags.target.json());
-  detail::AppState app(Opened{target.engine, {}}, target.name_space);
+  detail::AppState app(Opened{target.engine, {}, {}}, target.name_space);
   app.declare(std::string(detail::kAnyType),
-              {TaskOptions{options.queues.front()}, ExecHandler(flags, log, app.stop_requested)}, nullptr);
+              {TaskOptions{options.queues.front()}, ExecHandler(flags, app.stop_requested)}, nullptr);
   if (!flags.target.json()) {
     program.err << fmt::format("working on {} at {}", fmt::join(options.queues, ", "), target.url) << std::endl;
   }
   {
-    detail::Worker worker(app, options);
+    detail::Worker worker(app, options, [&log](const detail::AttemptEnd& end) { log.ended(end); });
     const DrainOnSignal drain(signals, program, app.stop_requested);
     worker.run();
   }

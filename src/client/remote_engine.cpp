@@ -6,6 +6,7 @@
 #include <span>
 
 #include "client/http_client.h"
+#include "wire/event.h"
 #include "wire/read_answer.h"
 #include "wire/write_request.h"
 
@@ -70,10 +71,16 @@ class RemoteEngine final : public Engine {
 
   void submit(const std::string& name_space, std::vector<SubmitRequest> requests,
               Reply<std::vector<SubmitResult>> reply) override;
-  std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Execution>> reply) override;
+  std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Claimed>> reply) override;
   void heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) override;
   void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) override;
   void control(ControlRequest request, Reply<ControlOutcome> reply) override;
+  void commit_turn(TurnRequest turn, Reply<TurnOutcome> reply) override;
+  std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) override;
+  std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
+                             std::int32_t limit) override;
+  std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id, Duration wait,
+                                         Reply<std::optional<Execution>> reply) override;
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                        Reply<std::optional<Execution>> reply) override;
 
@@ -104,8 +111,10 @@ class RemoteEngine final : public Engine {
   Exchanged post(const std::string& path, std::string body, Repeat repeat = Repeat::yes);
   Exchanged put(const std::string& path, std::string body);
   Exchanged parse(const HttpAnswer& answer) const;
-  std::vector<Execution> read_claims(const HttpAnswer& answer) const;
+  std::vector<Claimed> read_claims(const HttpAnswer& answer) const;
   std::vector<SubmitResult> submit_now(const std::vector<SubmitRequest>& requests);
+  SubmitResult submit_one(const SubmitRequest& request);
+  std::optional<Execution> wait_at(const std::string& path, Duration wait);
   QueueView read_queue(const Exchanged& exchanged) const;
 
   const std::string name_space_;
@@ -193,16 +202,22 @@ void RemoteEngine::submit(const std::string&, std::vector<SubmitRequest> request
   answer(reply, [&] { return requests.empty() ? std::vector<SubmitResult>() : submit_now(requests); });
 }
 
+SubmitResult RemoteEngine::submit_one(const SubmitRequest& request) {
+  const auto [status, body] = post(request.kind == Kind::workflow ? "/v1/workflows" : "/v1/tasks",
+                                   wire::write_submit(request), is_repeatable(request) ? Repeat::yes : Repeat::no);
+  const bool refused = status == 409 || (status == 400 && body.find("pointer"));
+  if (status >= 400 && !refused) throw_answered_error(status, body);
+  return wire::read_submit_result(body);
+}
+
 std::vector<SubmitResult> RemoteEngine::submit_now(const std::vector<SubmitRequest>& requests) {
-  const Repeat repeat = std::all_of(requests.begin(), requests.end(), is_repeatable) ? Repeat::yes : Repeat::no;
   std::vector<SubmitResult> results;
-  if (requests.size() == 1) {
-    const auto [status, body] = post("/v1/tasks", wire::write_submit(requests[0]), repeat);
-    const bool refused = status == 409 || (status == 400 && body.find("pointer"));
-    if (status >= 400 && !refused) throw_answered_error(status, body);
-    results.push_back(wire::read_submit_result(body));
+  const auto is_workflow = [](const SubmitRequest& request) { return request.kind == Kind::workflow; };
+  if (requests.size() == 1 || std::any_of(requests.begin(), requests.end(), is_workflow)) {
+    for (const SubmitRequest& request : requests) results.push_back(submit_one(request));
     return results;
   }
+  const Repeat repeat = std::all_of(requests.begin(), requests.end(), is_repeatable) ? Repeat::yes : Repeat::no;
   const Exchanged exchanged = post("/v1/tasks/batch", wire::write_batch(requests), repeat);
   require(exchanged);
   results = wire::read_all(exchanged.body, "receipts", wire::read_submit_result);
@@ -213,13 +228,13 @@ std::vector<SubmitResult> RemoteEngine::submit_now(const std::vector<SubmitReque
 
 // ---- claim, heartbeat, finish, control
 
-std::vector<Execution> RemoteEngine::read_claims(const HttpAnswer& http) const {
+std::vector<Claimed> RemoteEngine::read_claims(const HttpAnswer& http) const {
   const Exchanged exchanged = parse(http);
   require(exchanged);
   return wire::read_all(exchanged.body, "claims", wire::read_claim);
 }
 
-std::shared_ptr<Waiting> RemoteEngine::claim(ClaimCall call, Reply<std::vector<Execution>> reply) {
+std::shared_ptr<Waiting> RemoteEngine::claim(ClaimCall call, Reply<std::vector<Claimed>> reply) {
   HttpRequest request{.method = "POST", .path = "/v1/claims", .body = wire::write_claim_call(call)};
   if (call.wait <= Duration(0)) {
     answer(reply, [&] { return read_claims(http_.send(request)); });
@@ -227,7 +242,7 @@ std::shared_ptr<Waiting> RemoteEngine::claim(ClaimCall call, Reply<std::vector<E
   }
   request.timeout = kTimeout + call.wait;
   auto done = [this, reply = std::move(reply)](HttpClient::Outcome outcome) {
-    answer(reply, [&]() -> std::vector<Execution> {
+    answer(reply, [&]() -> std::vector<Claimed> {
       if (const auto* http = std::get_if<HttpAnswer>(&outcome)) return read_claims(*http);
       const auto& failure = std::get<Failure>(outcome);
       if (failure.code() == Failure::Code::stopped) return {};  // taken back
@@ -277,32 +292,97 @@ void RemoteEngine::finish(std::vector<Report> reports, Reply<std::vector<FinishO
   });
 }
 
+std::string_view word_of(ControlRequest::Action action) {
+  switch (action) {
+    case ControlRequest::Action::cancel: return "cancel";
+    case ControlRequest::Action::retry: return "retry";
+    case ControlRequest::Action::resume: return "resume";
+    case ControlRequest::Action::fork: return "fork";
+    case ControlRequest::Action::signal: return "signals";
+  }
+  return {};
+}
+
+HttpRequest control_exchange(const ControlRequest& request) {
+  HttpRequest http{.method = "POST", .path = "", .headers = {"Idempotency-Key: " + request.request_key}};
+  if (!request.workflow_id) {
+    http.path = fmt::format("/v1/tasks/{}/{}", request.target.to_string(), word_of(request.action));
+    return http;
+  }
+  http.path = fmt::format("/v1/workflows/{}/{}", percent_encode(*request.workflow_id), word_of(request.action));
+  if (request.action == ControlRequest::Action::signal) http.path += "/" + percent_encode(request.signal);
+  http.body = wire::write_control_request(request);
+  return http;
+}
+
 void RemoteEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
   answer(reply, [&] {
     if (!fits_in_header(request.request_key)) {
       throw RemoteRefusal("InvalidIdempotencyKey", "The request key must not have control characters.");
     }
-    const char* action = request.action == ControlRequest::Action::cancel ? "cancel" : "retry";
-    const auto [status, body] =
-        exchange({.method = "POST",
-                  .path = fmt::format("/v1/tasks/{}/{}", request.target.to_string(), action),
-                  .headers = {"Idempotency-Key: " + request.request_key}});
+    const auto [status, body] = exchange(control_exchange(request));
     if (!body.find("idempotency_replayed")) throw_answered_error(status, body);
     return wire::read_control_outcome(body);
   });
 }
 
+// Answers with the execution once it is closed or the wait is over.
+std::optional<Execution> RemoteEngine::wait_at(const std::string& path, Duration wait) {
+  const Exchanged exchanged = exchange({.method = "GET",
+                                        .path = fmt::format("{}/result?wait={}", path, format_duration(wait)),
+                                        .timeout = kTimeout + wait});
+  if (exchanged.not_found()) return {};
+  if (exchanged.status != 202) require(exchanged);
+  return wire::read_member(exchanged.body, "execution", wire::read_execution);
+}
+
 std::shared_ptr<Waiting> RemoteEngine::wait_closed(const std::string&, const ExecutionId& id, Duration wait,
                                                    Reply<std::optional<Execution>> reply) {
-  answer(reply, [&]() -> std::optional<Execution> {
-    const Exchanged exchanged = exchange(
-        {.method = "GET",
-         .path = fmt::format("/v1/tasks/{}/result?wait={}", id.to_string(), format_duration(wait)),
-         .timeout = kTimeout + wait});
-    if (exchanged.not_found()) return {};
-    if (exchanged.status != 202) require(exchanged);
-    return wire::read_member(exchanged.body, "execution", wire::read_execution);
+  answer(reply, [&] { return wait_at("/v1/tasks/" + id.to_string(), wait); });
+  return nullptr;
+}
+
+// ---- workflows
+
+void RemoteEngine::commit_turn(TurnRequest turn, Reply<TurnOutcome> reply) {
+  answer(reply, [&] {
+    const Exchanged exchanged = post("/v1/claims/turns", wire::write_turn(turn));
+    if (exchanged.status != 409) require(exchanged);  // 409: the lease is lost
+    const auto answered = wire::read_all(exchanged.body, "turns", wire::read_turn_outcome);
+    require_count(answered.size(), 1);
+    return answered.front();
   });
+}
+
+std::optional<Execution> RemoteEngine::find_workflow(const std::string&, const std::string& workflow_id) {
+  const Exchanged exchanged = get("/v1/workflows/" + percent_encode(workflow_id));
+  if (exchanged.not_found()) return {};
+  require(exchanged);
+  return wire::read_execution(exchanged.body);
+}
+
+std::vector<Event> RemoteEngine::history(const std::string&, const ExecutionId& run, std::int64_t after,
+                                         std::int32_t limit) {
+  constexpr std::int32_t kPage = 1000;  // the server's limit
+  std::vector<Event> events;
+  while (limit > 0) {
+    const std::string id = run.to_string();
+    const Exchanged exchanged = get(fmt::format("/v1/workflows/{}/history?run={}&after={}&limit={}", id, id, after,
+                                                std::min(kPage, limit)));
+    if (exchanged.not_found()) return events;
+    require(exchanged);
+    const auto page = wire::read_all(exchanged.body, "events", wire::read_event);
+    events.insert(events.end(), page.begin(), page.end());
+    if (!wire::present(exchanged.body, "next_after")) break;
+    after = events.back().no;
+    limit -= static_cast<std::int32_t>(page.size());
+  }
+  return events;
+}
+
+std::shared_ptr<Waiting> RemoteEngine::wait_workflow(const std::string&, const std::string& workflow_id, Duration wait,
+                                                     Reply<std::optional<Execution>> reply) {
+  answer(reply, [&] { return wait_at("/v1/workflows/" + percent_encode(workflow_id), wait); });
   return nullptr;
 }
 
@@ -320,11 +400,13 @@ std::vector<Execution> RemoteEngine::list(const ListFilter& filter) {
     return id ? std::optional(id->to_string()) : std::nullopt;
   };
   Query query;
-  query.add("queue", filter.queue).add("type", filter.type).add("idempotency_key", filter.idempotency_key);
+  const bool workflows = filter.kind == Kind::workflow;
+  query.add("queue", filter.queue).add("type", filter.type);
+  query.add(workflows ? "workflow_id" : "idempotency_key", filter.idempotency_key);
   if (filter.status) query.add("status", std::string(to_string(*filter.status)));
   query.add("parent", id_text(filter.parent)).add("cursor", id_text(filter.before));
   query.add("limit", std::to_string(filter.limit));
-  const Exchanged exchanged = get("/v1/tasks" + query.text());
+  const Exchanged exchanged = get((workflows ? "/v1/workflows" : "/v1/tasks") + query.text());
   require(exchanged);
   return wire::read_all(exchanged.body, "executions", wire::read_execution);
 }

@@ -82,7 +82,12 @@ ClaimCall call_for(std::int32_t limit, Duration wait = {}) {
 }
 
 std::vector<Execution> claim(Engine& engine, std::int32_t limit, Duration wait = {}) {
-  return await<std::vector<Execution>>([&](auto reply) { engine.claim(call_for(limit, wait), std::move(reply)); });
+  std::vector<Execution> executions;
+  for (Claimed& each : await<std::vector<Claimed>>(
+           [&](auto reply) { engine.claim(call_for(limit, wait), std::move(reply)); })) {
+    executions.push_back(std::move(each.execution));
+  }
+  return executions;
 }
 
 std::vector<ExtendOutcome> heartbeat(Engine& engine, std::vector<Extension> extensions) {
@@ -294,8 +299,11 @@ TEST_F(Remote, ControlOperationsAnswerAsTheLocalOnesDo) {
   const auto expect_alike = [&](ControlRequest::Action action, const ExecutionId& target, const std::string& key) {
     control(*local, action, target, key);  // from here on both are repetitions
     ControlOutcome here = control(*local, action, target, key), there = control(*remote, action, target, key);
-    here.queue.clear();
-    here.closed = there.closed = false;
+    here.effects = {};
+    if (here.kind != ControlOutcome::Kind::done) {
+      here.execution.reset();
+      here.status = there.status;
+    }
     EXPECT_EQ(there, here) << key;
   };
   expect_alike(ControlRequest::Action::cancel, id, "k");
@@ -407,8 +415,8 @@ TEST_F(Remote, AClaimThatWaitsIsAnsweredWhenWorkArrives) {
 }
 
 TEST_F(Remote, AClaimThatWaitsIsTakenBackAtOnceAndTheServerHearsOfIt) {
-  std::promise<std::vector<Execution>> answered;
-  const auto waiting = remote->claim(call_for(1, 60s), [&](Answer<std::vector<Execution>> answer) {
+  std::promise<std::vector<Claimed>> answered;
+  const auto waiting = remote->claim(call_for(1, 60s), [&](Answer<std::vector<Claimed>> answer) {
     answered.set_value(std::move(answer).get());
   });
   await_waiting_claims(1);
@@ -429,7 +437,7 @@ TEST_F(Remote, ClaimsThatWaitShareOneThreadAndEndWithTheEngine) {
   const auto before = threads();
   std::vector<std::promise<std::size_t>> answers(50);
   for (auto& promise : answers) {
-    remote->claim(call_for(1, 60s), [&promise](Answer<std::vector<Execution>> answer) {
+    remote->claim(call_for(1, 60s), [&promise](Answer<std::vector<Claimed>> answer) {
       promise.set_value(std::move(answer).get().size());
     });
   }

@@ -32,7 +32,7 @@ const Words kTypeKeys{"queue",    "identity",     "identity_fields", "scope",   
                       "priority", "max_attempts", "retry",           "timeout", "deadline"};
 const Words kRetryKeys{"initial", "factor", "max"};
 const Words kTokenKeys{"token", "token_env", "namespace"};
-const Words kSections{"server", "identity", "retention", "queues", "types", "cleanup", "requests", "tokens"};
+const Words kSections{"server", "identity", "retention", "queues", "types", "cache", "cleanup", "requests", "tokens"};
 
 std::optional<LogLevel> parse_log_level(std::string_view text) {
   constexpr std::array<std::string_view, 6> kNames{"trace", "debug", "info", "warn", "error", "off"};
@@ -64,8 +64,16 @@ class ConfigReader {
     } catch (const InvalidField& e) {
       throw document_.error(e.pointer(), with_value(e.pointer(), e.what()));
     }
-    check_exposure();
     return std::move(config_);
+  }
+
+  // What read() gave, as a whole: only what is in force counts here.
+  static void check_exposure(const Config& config, const ConfigDocument& document) {
+    if (config.listen.is_loopback() || config.insecure || !config.tokens.empty()) return;
+    throw document.error("/server/listen",
+                         fmt::format("\"{}\" is open to other machines and no tokens are set, so anybody could use this server; add "
+                                     "[tokens.NAME] token = \"…\", or say [server] insecure = true",
+                                     config.listen.host));
   }
 
  private:
@@ -156,6 +164,10 @@ class ConfigReader {
     config_.workflow_retention = retention.duration("workflows").value_or(config_.workflow_retention);
     retention.done();
 
+    FieldReader cache(section("cache"), "/cache");
+    config_.cache_redis = cache.string("redis").value_or("");
+    cache.done();
+
     FieldReader cleanup(section("cleanup"), "/cleanup");
     config_.cleanup_interval = cleanup.duration("interval").value_or(config_.cleanup_interval);
     if (config_.cleanup_interval < Duration(1)) {
@@ -210,14 +222,6 @@ class ConfigReader {
     return settings;
   }
 
-  void check_exposure() const {
-    if (config_.listen.is_loopback() || config_.insecure || !config_.tokens.empty()) return;
-    throw document_.error("/server/listen",
-                          fmt::format("\"{}\" is open to other machines and no tokens are set, so anybody could use this server; add "
-                                      "[tokens.NAME] token = \"…\", or say [server] insecure = true",
-                                      config_.listen.host));
-  }
-
   const ConfigDocument& document_;
   const Environment& environment_;
   Config config_;
@@ -245,12 +249,17 @@ std::string read_file(const std::string& path) {
 
 Config parse_config(std::string_view toml, const std::string& file, const Environment& environment,
                     const std::vector<FlagValue>& flags) {
+  // Each layer is read by itself before the next covers it: a bad value is an error even where another one wins.
   ConfigDocument document = parse_toml(toml, file);
+  ConfigReader(document, environment).read();
   overlay_environment(document, environment, token_variables(document.root));
+  ConfigReader(document, environment).read();
   for (const auto& flag : flags) {
     document.set(flag.section, flag.key, value_from_text(flag.section, flag.key, flag.value), flag.flag);
   }
-  return ConfigReader(document, environment).read();
+  Config config = ConfigReader(document, environment).read();
+  ConfigReader::check_exposure(config, document);
+  return config;
 }
 
 Config load_config(const std::optional<std::string>& path, const Environment& environment,

@@ -33,6 +33,8 @@ struct Config {
   bool insecure = false;  // listen to the world without tokens
   std::vector<TokenSettings> tokens;
 
+  std::string cache_redis;  // where a Redis caches completed identities; empty: none does
+
   Strategy undeclared = Strategy::always_unique;
   std::optional<Duration> idempotency_ttl;
   Duration task_retention = std::chrono::days(7);

@@ -37,9 +37,19 @@ TEST(Config, DefaultsAreSafe) {
   EXPECT_EQ(config.idempotency_ttl, std::nullopt);
   EXPECT_EQ(config.task_retention, std::chrono::days(7));
   EXPECT_EQ(config.workflow_retention, std::chrono::days(30));
+  EXPECT_EQ(config.cache_redis, "");
   EXPECT_EQ(config.cleanup_interval, 1h);
   EXPECT_EQ(config.request_ttl, std::chrono::days(7));
   EXPECT_FALSE(config.insecure);
+}
+
+TEST(Config, ABadValueIsAnErrorEvenWhereAnotherOneWins) {
+  const std::vector<FlagValue> flag{{"--listen", "server", "listen", "127.0.0.1:0"}};
+  EXPECT_THAT(refusal("[server]\nlisten = \"nowhere\"\n", {}, flag), StartsWith("hapax.toml:2: [server] listen:"));
+  EXPECT_THAT(refusal("[server]\nlisten = \"nowhere\"\n", {{"HAPAX_LISTEN", "127.0.0.1:0"}}),
+              StartsWith("hapax.toml:2: [server] listen:"));
+  EXPECT_THAT(refusal("", {{"HAPAX_LISTEN", "nowhere"}}, flag), HasSubstr("HAPAX_LISTEN"));
+  EXPECT_EQ(refusal("[server]\nlisten = \"0.0.0.0:80\"\n", {}, flag), "accepted") << "what is not in force exposes nothing";
 }
 
 TEST(Config, ReadsEveryKey) {
@@ -79,6 +89,9 @@ max_attempts = 7
 retry = { initial = "2s", factor = 1.5, max = "1m" }
 timeout = "30s"
 deadline = "1h"
+[cache]
+redis = "redis://cache:6379"
+
 [cleanup]
 interval = "10m"
 [requests]
@@ -96,6 +109,7 @@ namespace = "shop"
   EXPECT_EQ(config.idempotency_ttl, 24h);
   EXPECT_EQ(config.task_retention, 24h);
   EXPECT_EQ(config.workflow_retention, 48h);
+  EXPECT_EQ(config.cache_redis, "redis://cache:6379");
   EXPECT_EQ(config.cleanup_interval, 10min);
   EXPECT_EQ(config.request_ttl, 72h);
   const QueueSettings& queue = config.queues.at("payments");
@@ -161,6 +175,7 @@ TEST(Config, EnvironmentOverridesTheFile) {
                               {{"HAPAX_STORE", "sqlite:other.db"},
                                {"HAPAX_SERVER_THREADS", "2"},
                                {"HAPAX_IDENTITY_UNDECLARED", "strict"},
+                               {"HAPAX_CACHE_REDIS", "unix:/run/redis.sock"},
                                {"HAPAX_CLEANUP_INTERVAL", "5m"},
                                {"HAPAX_REQUESTS_TTL_DAYS", "1"},
                                {"HAPAX_INSECURE", "true"},
@@ -168,6 +183,7 @@ TEST(Config, EnvironmentOverridesTheFile) {
   EXPECT_EQ(config.store, "sqlite:other.db");
   EXPECT_EQ(config.threads, 2);
   EXPECT_EQ(config.undeclared, Strategy::strict);
+  EXPECT_EQ(config.cache_redis, "unix:/run/redis.sock");
   EXPECT_EQ(config.cleanup_interval, 5min);
   EXPECT_EQ(config.request_ttl, 24h);
   EXPECT_TRUE(config.insecure);

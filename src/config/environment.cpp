@@ -18,7 +18,8 @@ constexpr std::array kScalarKeys{
     ScalarKey{"server", "log_level", ValueForm::text},    ScalarKey{"server", "insecure", ValueForm::boolean},
     ScalarKey{"identity", "undeclared", ValueForm::text}, ScalarKey{"identity", "ttl", ValueForm::text},
     ScalarKey{"retention", "tasks", ValueForm::text},     ScalarKey{"retention", "workflows", ValueForm::text},
-    ScalarKey{"cleanup", "interval", ValueForm::text},    ScalarKey{"requests", "ttl_days", ValueForm::number},
+    ScalarKey{"cache", "redis", ValueForm::text},         ScalarKey{"cleanup", "interval", ValueForm::text},
+       ScalarKey{"requests", "ttl_days", ValueForm::number},
 };
 
 std::string upper(std::string_view text) {

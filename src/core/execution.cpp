@@ -30,6 +30,7 @@ std::optional<Time> Execution::due_at() const {
       if (end && (!due || *end < *due)) due = end;
     }
   }
+  if (status == Status::suspended && run.wake_at && (!due || *run.wake_at < *due)) due = run.wake_at;
   return due;
 }
 

@@ -48,6 +48,18 @@ struct AttemptRecord {
   bool operator==(const AttemptRecord&) const = default;
 };
 
+// What a workflow has beyond a task.
+struct RunState {
+  std::int64_t events = 0;  // the number of the latest event of its history
+  std::int64_t seen = 0;    // the latest event that the last turn knew
+  std::int32_t steps = 0;   // commands so far
+  std::int32_t stuck = 0;   // turns in a row that did not match the history
+  std::optional<Time> wake_at;  // of a suspended one: a timer ends, or a stuck turn is tried again
+  std::optional<ExecutionId> continued_as;
+
+  bool operator==(const RunState&) const = default;
+};
+
 struct Execution {
   ExecutionId id;
   Kind kind = Kind::task;
@@ -59,7 +71,9 @@ struct Execution {
 
   std::optional<std::string> idempotency_key;  // as the caller gave it
   std::optional<Identity> identity;            // absent: always unique
-  std::optional<ExecutionId> parent;           // the workflow this is a step of
+  std::optional<ExecutionId> parent;           // the run of a workflow that this is a step of
+  std::int32_t step = 0;                       // which one
+  std::string parent_workflow_id;
 
   std::int32_t priority = 0;  // higher goes first
   std::optional<std::string> concurrency_key;
@@ -87,6 +101,9 @@ struct Execution {
   std::optional<LeaseSecret> lease_secret;
   std::optional<Time> lease_expires_at;
   std::optional<Time> attempt_ends_by;  // started_at + timeout
+
+  RunState run;          // of a workflow
+  bool awaited = false;  // a workflow waits for it that is not its parent
 
   bool operator==(const Execution&) const = default;
 

@@ -80,6 +80,7 @@ TEST(FieldReader, RefusesWhatWasNotAskedFor) {
                        r.done();
                      }),
             "/at/quue is not known here; known are queue, type");
+  EXPECT_EQ(error_of(R"({"quue":"q"})", [](auto& r) { r.done(); }), "/at/quue is not known here; nothing is to be said");
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ std::string Scope::to_string() const {
     case Tag::queue: return "queue";
     case Tag::global: return "global";
     case Tag::custom: return name;
+    case Tag::workflow: return "workflow";
   }
   return {};
 }
@@ -49,6 +50,7 @@ std::string_view tag_word(Scope::Tag tag) {
     case Scope::Tag::queue: return "queue";
     case Scope::Tag::global: return "global";
     case Scope::Tag::custom: return "custom";
+    case Scope::Tag::workflow: return "workflow";
   }
   return {};
 }
@@ -59,6 +61,7 @@ std::string_view scope_name(const IdentityParts& parts) {
     case Scope::Tag::queue: return parts.queue;
     case Scope::Tag::global: return "";
     case Scope::Tag::custom: return parts.scope.name;
+    case Scope::Tag::workflow: return "";
   }
   return {};
 }
@@ -85,6 +88,12 @@ IdentityHash hash_key(const IdentityParts& parts, std::string_view key) {
   std::string material;
   append_json_string(material, key);
   return hash_identity(parts, Strategy::caller_provided, material);
+}
+
+Identity workflow_identity(std::string_view name_space, std::string_view workflow_id) {
+  const Scope scope{Scope::Tag::workflow, ""};
+  const IdentityParts parts{.name_space = name_space, .type = {}, .queue = {}, .scope = scope};
+  return {.hash = hash_key(parts, workflow_id), .strategy = Strategy::caller_provided, .scope = scope};
 }
 
 IdentityHash hash_strict(const IdentityParts& parts, const Json& input) {

@@ -20,7 +20,7 @@ std::optional<Strategy> parse_strategy(std::string_view text);
 
 // The space in which a key is unique. The tag keeps a custom scope named "payments" apart from the queue of that name.
 struct Scope {
-  enum class Tag : std::uint8_t { type, queue, global, custom };
+  enum class Tag : std::uint8_t { type, queue, global, custom, workflow };  // workflow: of workflow ids, and only of those
 
   Tag tag = Tag::type;
   std::string name;  // of a custom scope only; a type's or queue's name comes from the submission
@@ -56,6 +56,8 @@ struct IdentityParts {
 };
 
 IdentityHash hash_key(const IdentityParts& parts, std::string_view key);
+// Workflow ids are a space of their own in each namespace.
+Identity workflow_identity(std::string_view name_space, std::string_view workflow_id);
 IdentityHash hash_strict(const IdentityParts& parts, const Json& input);
 
 // The identity fields that the input does not have are named by the pointer that was missing.

@@ -10,7 +10,38 @@ namespace {
 
 constexpr std::size_t kMaxName = 128, kMaxKey = 255, kMaxRequestKey = 200;
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos; }
+// Takes the first character off the text, which is UTF-8 and not empty.
+char32_t take_character(std::string_view& text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const unsigned lead = byte(0);
+  const std::size_t size = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  char32_t character = size == 1 ? lead : lead & (0xffU >> (size + 1));
+  for (std::size_t i = 1; i < size; ++i) character = character << 6 | (byte(i) & 0x3fU);
+  text.remove_prefix(std::min(size, text.size()));
+  return character;
+}
+
+// Unicode's White_Space.
+bool is_white(char32_t c) {
+  return (c >= 0x09 && c <= 0x0d) || c == 0x20 || c == 0x85 || c == 0xa0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) ||
+         c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7f && c <= 0x9f); }
+
+bool is_blank(std::string_view text) {
+  while (!text.empty()) {
+    if (!is_white(take_character(text))) return false;
+  }
+  return true;
+}
+
+bool has_control(std::string_view text) {
+  while (!text.empty()) {
+    if (is_control(take_character(text))) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -18,8 +49,7 @@ std::optional<std::string> check_name(std::string_view name) {
   if (name.empty() || name.size() > kMaxName) {
     return fmt::format("must be 1 to {} bytes long, not {}", kMaxName, name.size());
   }
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  if (std::any_of(name.begin(), name.end(), is_control)) return "must not contain control characters";
+  if (has_control(name)) return "must not contain control characters";
   return {};
 }
 

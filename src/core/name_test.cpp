@@ -14,6 +14,9 @@ TEST(Names, AreOneTo128BytesWithoutControlCharacters) {
   EXPECT_NE(check_name("a\nb"), std::nullopt);
   EXPECT_NE(check_name("a\x7f"), std::nullopt);
   EXPECT_NE(check_name(std::string_view("a\0b", 3)), std::nullopt);
+  EXPECT_NE(check_name("a\u0080b"), std::nullopt);
+  EXPECT_NE(check_name("\u009f"), std::nullopt);
+  EXPECT_EQ(check_name("\u00a1"), std::nullopt);
 }
 
 TEST(IdempotencyKeys, AreOneTo255BytesAndNotBlank) {
@@ -23,6 +26,10 @@ TEST(IdempotencyKeys, AreOneTo255BytesAndNotBlank) {
   EXPECT_NE(check_idempotency_key(std::string(256, 'k')), std::nullopt);
   EXPECT_NE(check_idempotency_key(""), std::nullopt);
   EXPECT_NE(check_idempotency_key(" \t "), std::nullopt);
+  for (const char* white : {"\u0085", "\u00a0", "\u1680", "\u2000", "\u200a", "\u2028", "\u202f", "\u205f", "\u3000", " \u3000\n"}) {
+    EXPECT_NE(check_idempotency_key(white), std::nullopt) << white;
+  }
+  EXPECT_EQ(check_idempotency_key("\u200b"), std::nullopt) << "a zero width space is no White_Space";
 }
 
 TEST(RequestKeys, AreAtMost200BytesAndNotBlank) {

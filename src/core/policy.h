@@ -43,6 +43,8 @@ class QueuePolicies {
 
   Duration task_retention = std::chrono::days(7);
   Duration workflow_retention = std::chrono::days(30);
+  // A workflow with more events than this fails with HistoryLimitExceeded: it should have continued as new.
+  std::int64_t history_limit = 50'000;
 
  private:
   using Key = std::pair<std::string, std::string>;

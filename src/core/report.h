@@ -1,6 +1,7 @@
 // What a worker reports of the attempt it was given.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <variant>
@@ -21,6 +22,7 @@ struct Report {
 
   LeaseToken token;
   std::variant<Completed, Failed> outcome;
+  std::string name_space = {};  // the caller's: the lease of another is lost; empty: of any
 };
 
 // Applies a report whose token is current.
@@ -29,5 +31,24 @@ void apply(Execution& execution, const Report& report, Time now);
 // Whether a report whose token was used before says the same as the one that was accepted. Another report under the same
 // token is not a repetition: the attempt is over, and it has been told how.
 bool says_the_same(const Execution& execution, const Report& report);
+
+// What a store keeps, for kReportMemory after the closing, of a report that closed an execution which it deletes earlier: so
+// that the same report again, whose answer was lost, is answered as it was.
+struct ClosingReport {
+  LeaseToken token;
+  Digest said{};  // of the result or the error
+  Status status = Status::completed;
+  std::string name_space, queue;
+  bool had_concurrency_key = false;
+
+  bool operator==(const ClosingReport&) const = default;
+};
+
+inline constexpr Duration kReportMemory = std::chrono::minutes(10);
+
+// Of a closed execution with all its attempts. Absent: no report closed it.
+std::optional<ClosingReport> closing_report(const Execution& execution);
+
+bool is_repeated_by(const ClosingReport& before, const Report& report);
 
 }  // namespace hapax

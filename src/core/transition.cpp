@@ -52,6 +52,13 @@ void expire_attempt(Execution& execution, AttemptError error, Status when_exhaus
   }
 }
 
+// A turn that nobody reports on is simply taken again: it had no effects.
+void expire_turn(Execution& run, Time now) {
+  end_turn(run);
+  run.lease_secret.reset();
+  back_to_pending(run, now);
+}
+
 bool has_come(const std::optional<Time>& end, Time now) { return end && *end <= now; }
 
 }  // namespace
@@ -67,7 +74,8 @@ void start_attempt(Execution& execution, std::string worker, const LeaseSecret& 
   if (execution.timeout) execution.attempt_ends_by = now + *execution.timeout;
 }
 
-TokenCheck check_token(const Execution& execution, const LeaseToken& token) {
+TokenCheck check_token(const Execution& execution, const LeaseToken& token, std::string_view name_space) {
+  if (!name_space.empty() && name_space != execution.name_space) return TokenCheck::stale;
   if (execution.attempt == token.attempt && execution.lease_secret == token.secret) {
     return execution.status == Status::running ? TokenCheck::current : TokenCheck::repeated;
   }
@@ -129,6 +137,9 @@ bool expire(Execution& execution, Time now) {
   } else if (has_come(execution.deadline_at, now)) {
     end_attempt(execution, {"DeadlineExceeded", "the deadline passed while it was running"}, false, now);
     close(execution, execution.cancel_requested_at ? Status::cancelled : Status::timed_out, now);
+  } else if (execution.kind == Kind::workflow &&
+             (has_come(execution.lease_expires_at, now) || has_come(execution.attempt_ends_by, now))) {
+    expire_turn(execution, now);
   } else if (has_come(execution.attempt_ends_by, now)) {
     const Time next = now + backoff(execution.retry, execution.id, execution.attempt);
     expire_attempt(execution, {"AttemptTimeout", "the attempt took longer than its timeout"}, Status::timed_out, next,
@@ -144,9 +155,10 @@ bool expire(Execution& execution, Time now) {
 bool request_cancel(Execution& execution, Duration grace, Time now) {
   if (is_closed(execution.status) || execution.cancel_requested_at) return false;
   execution.cancel_requested_at = now;
-  if (execution.status == Status::running) {
+  if (execution.status == Status::running && execution.kind == Kind::task) {
     execution.cancel_by = now + grace;
   } else {
+    if (execution.status == Status::running) execution.lease_secret.reset();
     close(execution, Status::cancelled, now);
   }
   return true;
@@ -160,6 +172,22 @@ bool retry_closed(Execution& execution, Time now) {
   execution.cancel_requested_at.reset();
   if (has_come(execution.deadline_at, now)) execution.deadline_at.reset();
   return true;
+}
+
+void end_turn(Execution& run) {
+  run.lease_expires_at.reset();
+  run.attempt_ends_by.reset();
+}
+
+void close_run(Execution& run, Status status, Time now) { close(run, status, now); }
+
+void reopen(Execution& run, Time now) {
+  back_to_pending(run, now);
+  run.finished_at.reset();
+  run.cancel_requested_at.reset();
+  run.error.reset();
+  run.lease_secret.reset();
+  if (has_come(run.deadline_at, now)) run.deadline_at.reset();
 }
 
 }  // namespace hapax

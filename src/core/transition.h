@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/execution.h"
 #include "core/lease.h"
@@ -25,7 +26,8 @@ enum class TokenCheck {
   repeated,  // a report under this token was accepted before
   stale      // of an attempt that was taken away
 };
-TokenCheck check_token(const Execution& execution, const LeaseToken& token);
+// A caller's namespace that is not the execution's makes every token stale; an empty one stands for all.
+TokenCheck check_token(const Execution& execution, const LeaseToken& token, std::string_view name_space = {});
 
 // running → running with a longer lease.
 void extend_lease(Execution& execution, Duration lease, Time now);
@@ -43,12 +45,24 @@ void fail_attempt(Execution& execution, AttemptError error, bool retryable, Time
 // What has become due by `now`: a lease, an attempt's timeout, the grace of a cancel, the deadline. True if it changed.
 bool expire(Execution& execution, Time now);
 
-// pending → cancelled at once; running → running, to be told at the next heartbeat and closed after the grace. False if
-// it was closed or the cancel was requested before.
+// pending, suspended → cancelled at once, and a running workflow too: its turn has no effects of its own. A running task stays
+// running, to be told at the next heartbeat and closed after the grace. False if it was closed or the cancel was requested
+// before.
 bool request_cancel(Execution& execution, Duration grace, Time now);
 
 // failed, cancelled, timed_out → pending with as many new attempts as it had at first. A deadline that has passed is
 // dropped. False in any other status.
 bool retry_closed(Execution& execution, Time now);
+
+// ---- workflows
+
+// The running turn is over: its lease ends, and the caller says what the status is now.
+void end_turn(Execution& run);
+
+// Closes a workflow whose turn said so.
+void close_run(Execution& run, Status status, Time now);
+
+// failed, cancelled, timed_out → pending. A deadline that has passed is dropped.
+void reopen(Execution& run, Time now);
 
 }  // namespace hapax

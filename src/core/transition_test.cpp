@@ -409,5 +409,65 @@ TEST(RetryClosed, IsRefusedInAnyOtherStatus) {
   }
 }
 
+// ---- workflows
+
+Execution running_workflow() {
+  Execution run = pending();
+  run.kind = Kind::workflow;
+  start(run, kNoon);
+  return run;
+}
+
+TEST(Turns, ALostOneIsTakenAgainHoweverOften) {
+  Execution run = running_workflow();
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(expire(run, *run.lease_expires_at));
+    expect_sound(run);
+    EXPECT_EQ(run.status, Status::pending);
+    start(run, run.run_at);
+  }
+  EXPECT_TRUE(run.failed_attempts.empty());
+}
+
+TEST(Turns, ALostOneIsStale) {
+  Execution run = running_workflow();
+  const LeaseToken token = token_of(run, 1);
+  expire(run, *run.lease_expires_at);
+  EXPECT_EQ(check_token(run, token), TokenCheck::stale);
+}
+
+TEST(Turns, CancelClosesARunningWorkflowAtOnceAndFencesItsTurn) {
+  Execution run = running_workflow();
+  const LeaseToken token = token_of(run, 1);
+  EXPECT_TRUE(request_cancel(run, 30s, kNoon + 1s));
+  expect_sound(run);
+  EXPECT_EQ(run.status, Status::cancelled);
+  EXPECT_EQ(check_token(run, token), TokenCheck::stale);
+}
+
+TEST(Turns, ASuspendedWorkflowIsDueWhenItWakes) {
+  Execution run = running_workflow();
+  end_turn(run);
+  run.status = Status::suspended;
+  EXPECT_EQ(run.due_at(), std::nullopt);
+  run.run.wake_at = kNoon + 1h;
+  EXPECT_EQ(run.due_at(), kNoon + 1h);
+  run.deadline_at = kNoon + 30min;
+  EXPECT_EQ(run.due_at(), kNoon + 30min);
+}
+
+TEST(Turns, AReopenedWorkflowIsPendingWithoutTheDeadlineThatEndedIt) {
+  Execution run = running_workflow();
+  run.deadline_at = kNoon + 1s;
+  expire(run, kNoon + 1s);
+  EXPECT_EQ(run.status, Status::timed_out);
+  reopen(run, kNoon + 2s);
+  expect_sound(run);
+  EXPECT_EQ(run.status, Status::pending);
+  EXPECT_EQ(run.run_at, kNoon + 2s);
+  EXPECT_EQ(run.deadline_at, std::nullopt);
+  EXPECT_EQ(run.error, std::nullopt);
+}
+
 }  // namespace
 }  // namespace hapax

@@ -10,14 +10,28 @@ constexpr std::size_t kMaxClaimBatch = 256;
 constexpr Duration kLongestAlarm{3'600'000};  // whoever is woken too early looks again, and arms the next one
 constexpr Duration kAfterFailure{200};         // until somebody else looks for what a failed call was woken for
 
+std::vector<Claimed> with_events(ClaimOutcome& outcome) {
+  std::vector<Claimed> claimed;
+  claimed.reserve(outcome.executions.size());
+  auto events = outcome.events.begin();
+  for (Execution& execution : outcome.executions) {
+    const bool is_workflow = execution.kind == Kind::workflow;
+    claimed.push_back({std::move(execution), is_workflow ? std::move(*events++) : std::vector<Event>()});
+  }
+  return claimed;
+}
+
 }  // namespace
 
 struct ClaimDesk::Call : Waiting, std::enable_shared_from_this<Call> {
   enum class State { looking, asleep, ended };
 
-  Call(ClaimDesk& d, ClaimCall c, Reply<std::vector<Execution>> r)
+  Call(ClaimDesk& d, ClaimCall c, Reply<std::vector<Claimed>> r)
       : desk(d), call(std::move(c)), reply(std::move(r)), waits(call.wait.count() > 0) {
-    for (const std::string& queue : call.queues) keys.emplace_back(call.name_space, queue);
+    for (const std::string& queue : call.queues) {
+      if (call.tasks) keys.push_back({call.name_space, queue, Kind::task});
+      if (call.workflows) keys.push_back({call.name_space, queue, Kind::workflow});
+    }
     std::sort(keys.begin(), keys.end());
   }
 
@@ -25,7 +39,7 @@ struct ClaimDesk::Call : Waiting, std::enable_shared_from_this<Call> {
 
   ClaimDesk& desk;
   const ClaimCall call;
-  const Reply<std::vector<Execution>> reply;
+  const Reply<std::vector<Claimed>> reply;
   const bool waits;
   std::vector<QueueKey> keys;
 
@@ -44,7 +58,7 @@ ClaimDesk::ClaimDesk(Store& store, Timer& timer, Hooks hooks)
       hooks_(std::move(hooks)),
       lane_([this](std::span<const ClaimRequest> requests) { return store_.claim(requests); }, kMaxClaimBatch, false) {}
 
-std::shared_ptr<Waiting> ClaimDesk::claim(ClaimCall claim_call, Reply<std::vector<Execution>> reply) {
+std::shared_ptr<Waiting> ClaimDesk::claim(ClaimCall claim_call, Reply<std::vector<Claimed>> reply) {
   auto call = std::make_shared<Call>(*this, std::move(claim_call), std::move(reply));
   if (call->waits) {
     std::lock_guard lock(mutex_);
@@ -68,6 +82,8 @@ void ClaimDesk::look(const std::shared_ptr<Call>& call) {
   }
   ClaimRequest request{.name_space = call->call.name_space,
                        .queues = call->call.queues,
+                       .tasks = call->call.tasks,
+                       .workflows = call->call.workflows,
                        .limit = call->call.limit,
                        .worker = call->call.worker,
                        .lease = call->call.lease,
@@ -83,12 +99,13 @@ void ClaimDesk::looked(const std::shared_ptr<Call>& call, Answer<std::vector<Cla
     ClaimOutcome outcome = std::move(std::move(answer).get().front());
     const bool filled = outcome.executions.size() == static_cast<std::size_t>(call->call.limit);
     if (!outcome.executions.empty()) {
-      hooks_.handed_out(outcome.executions);
-      deliver(call, std::move(outcome.executions));
+      std::vector<Claimed> claimed = with_events(outcome);
+      hooks_.handed_out(claimed);
+      deliver(call, std::move(claimed));
       if (filled) pass_on(call);
       if (outcome.next_at) arm(call, *outcome.next_at);
     } else if (sleep_or_end(call, outcome.next_at)) {
-      call->reply(std::vector<Execution>());
+      call->reply(std::vector<Claimed>());
     }
   } catch (...) {
     {
@@ -100,7 +117,7 @@ void ClaimDesk::looked(const std::shared_ptr<Call>& call, Answer<std::vector<Cla
   }
 }
 
-void ClaimDesk::deliver(const std::shared_ptr<Call>& call, std::vector<Execution> executions) {
+void ClaimDesk::deliver(const std::shared_ptr<Call>& call, std::vector<Claimed> claimed) {
   bool hung_up;
   {
     std::lock_guard lock(mutex_);
@@ -108,10 +125,10 @@ void ClaimDesk::deliver(const std::shared_ptr<Call>& call, std::vector<Execution
     leave(*call);
   }
   if (!hung_up) {
-    call->reply(std::move(executions));
+    call->reply(std::move(claimed));
   } else {
-    hooks_.give_back(executions);
-    call->reply(std::vector<Execution>());
+    hooks_.give_back(claimed);
+    call->reply(std::vector<Claimed>());
   }
 }
 
@@ -149,14 +166,14 @@ void ClaimDesk::end_wait(const std::shared_ptr<Call>& call) {
     if (call->state == Call::State::looking) return;
     leave(*call);
   }
-  call->reply(std::vector<Execution>());
+  call->reply(std::vector<Claimed>());
 }
 
-void ClaimDesk::announce(const std::string& name_space, const std::string& queue, std::size_t count) {
+void ClaimDesk::announce(const QueueKey& key, std::size_t count) {
   std::vector<std::shared_ptr<Call>> woken;
   {
     std::lock_guard lock(mutex_);
-    const auto found = queues_.find(QueueKey(name_space, queue));
+    const auto found = queues_.find(key);
     if (found == queues_.end()) return;
     wake(found->second, count, woken);
   }
@@ -174,7 +191,7 @@ void ClaimDesk::announce_everywhere() {
 
 // One call found all it wanted: there may be more for the next one.
 void ClaimDesk::pass_on(const std::shared_ptr<Call>& call) {
-  for (const QueueKey& key : call->keys) announce(key.first, key.second, 1);
+  for (const QueueKey& key : call->keys) announce(key, 1);
 }
 
 // At that time something becomes claimable by the clock alone: one of the calls for these queues looks then. One alarm
@@ -198,7 +215,7 @@ void ClaimDesk::arm(const std::shared_ptr<Call>& call, Time next_at) {
       std::lock_guard lock(mutex_);
       alarms_.erase(keys);
     }
-    for (const QueueKey& key : keys) announce(key.first, key.second, 1);
+    for (const QueueKey& key : keys) announce(key, 1);
   });
 }
 

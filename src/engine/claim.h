@@ -25,16 +25,23 @@ class ClaimDesk {
   // `handed_out` is told of every execution that was claimed, before the caller is; `give_back` gets those that were
   // claimed for a caller who had hung up meanwhile.
   struct Hooks {
-    std::function<void(const std::vector<Execution>&)> handed_out;
-    std::function<void(const std::vector<Execution>&)> give_back;
+    std::function<void(const std::vector<Claimed>&)> handed_out;
+    std::function<void(const std::vector<Claimed>&)> give_back;
   };
 
   ClaimDesk(Store& store, Timer& timer, Hooks hooks);
 
-  std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Execution>> reply);
+  std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Claimed>> reply);
+
+  struct QueueKey {
+    std::string name_space, queue;
+    Kind kind = Kind::task;
+
+    auto operator<=>(const QueueKey&) const = default;
+  };
 
   // So many executions became claimable in this queue: wakes as many waiting calls, the longest waiting first.
-  void announce(const std::string& name_space, const std::string& queue, std::size_t count);
+  void announce(const QueueKey& key, std::size_t count);
 
   // Something may have become claimable anywhere: one call for each queue looks, and passes the word on if it finds its
   // fill.
@@ -53,11 +60,10 @@ class ClaimDesk {
     std::size_t calls = 0;        // that name this queue, asleep or looking
     std::map<std::uint64_t, std::shared_ptr<Call>> asleep;  // by arrival
   };
-  using QueueKey = std::pair<std::string, std::string>;
 
   void look(const std::shared_ptr<Call>& call);
   void looked(const std::shared_ptr<Call>& call, Answer<std::vector<ClaimOutcome>> answer);
-  void deliver(const std::shared_ptr<Call>& call, std::vector<Execution> executions);
+  void deliver(const std::shared_ptr<Call>& call, std::vector<Claimed> claimed);
   bool sleep_or_end(const std::shared_ptr<Call>& call, const std::optional<Time>& next_at);
   void end_wait(const std::shared_ptr<Call>& call);
   void arm(const std::shared_ptr<Call>& call, Time next_at);

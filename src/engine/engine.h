@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -25,6 +26,7 @@ namespace hapax {
 
 // A submission as its caller words it. What is absent, the type's settings decide, then the queue's, then the server's.
 struct SubmitRequest {
+  Kind kind = Kind::task;  // a workflow has its workflow id as its idempotency_key
   std::string type;
   Json input;
   std::optional<std::string> queue;
@@ -86,10 +88,36 @@ using SubmitResult = std::variant<Receipt, Refusal>;
 struct ClaimCall {
   std::string name_space;
   std::vector<std::string> queues;
+  bool tasks = true;
+  bool workflows = false;  // turns of workflows
   std::int32_t limit = 1;
   std::string worker;
   Duration lease{60'000};
   Duration wait{0};  // for the first one
+};
+
+// ---- turns of workflows
+
+// A turn as the worker words it: what the code asked for, and how it stands. See Turn in store/store.h.
+struct TurnRequest {
+  struct Command {
+    Event event;                         // kind, step, name, and until or value
+    std::optional<SubmitRequest> start;  // of a task or child: what to submit
+  };
+  struct Continued {
+    Json input;  // of the next run
+  };
+
+  LeaseToken token;
+  std::string name_space;
+  std::int64_t seen = 0;  // the latest event that this turn knew
+  std::vector<Command> commands;
+  std::variant<Turn::Suspended, Turn::Completed, Turn::Failed, Turn::Stuck, Continued> end;
+};
+
+struct Claimed {
+  Execution execution;
+  std::vector<Event> events;  // of a workflow: those after run.seen
 };
 
 // A call that waits. Dropping the handle changes nothing; cancel() ends the wait with the answer "nothing" if it still
@@ -109,6 +137,12 @@ struct QueueView {
   std::vector<std::string> from_file;
   bool known = false;  // anybody set it or there is something open in it
   QueueCount count;
+};
+
+// What was asked cannot be had over the API: the configuration file names the setting, and the file wins.
+class DecidedByFile : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 struct TypeView {
@@ -138,10 +172,20 @@ class Engine {
                       Reply<std::vector<SubmitResult>> reply) = 0;
 
   // Answers with at least one execution, or with none when the wait is over.
-  virtual std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Execution>> reply) = 0;
+  virtual std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Claimed>> reply) = 0;
   virtual void heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) = 0;
   virtual void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) = 0;
   virtual void control(ControlRequest request, Reply<ControlOutcome> reply) = 0;
+
+  virtual void commit_turn(TurnRequest turn, Reply<TurnOutcome> reply);
+
+  // The latest run of a workflow, and a run's events after that one.
+  virtual std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id);
+  virtual std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
+                                     std::int32_t limit);
+  // As wait_closed(), over all runs that the workflow continues as.
+  virtual std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id,
+                                                 Duration wait, Reply<std::optional<Execution>> reply);
 
   // Answers once the execution is closed or the wait is over, with the execution as it is then; nothing if unknown.
   virtual std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
@@ -160,6 +204,7 @@ class Engine {
   virtual QueueView queue(const std::string& name_space, const std::string& name) = 0;
   virtual std::vector<QueueView> queues(const std::string& name_space) = 0;
   virtual QueueView put_queue(const std::string& name_space, const std::string& name, const QueueSettings& settings) = 0;
+  // Throws DecidedByFile where the configuration file says otherwise.
   virtual QueueView set_paused(const std::string& name_space, const std::string& name, bool paused) = 0;
   virtual TypeView type(const std::string& name_space, const std::string& name) = 0;
   virtual std::vector<TypeView> types(const std::string& name_space) = 0;
@@ -170,5 +215,13 @@ class Engine {
   virtual EngineCounters counters() = 0;
   virtual std::vector<QueueCount> queue_counts() = 0;
 };
+
+inline void Engine::commit_turn(TurnRequest, Reply<TurnOutcome>) {}
+inline std::optional<Execution> Engine::find_workflow(const std::string&, const std::string&) { return {}; }
+inline std::vector<Event> Engine::history(const std::string&, const ExecutionId&, std::int64_t, std::int32_t) { return {}; }
+inline std::shared_ptr<Waiting> Engine::wait_workflow(const std::string&, const std::string&, Duration,
+                                                      Reply<std::optional<Execution>>) {
+  return nullptr;
+}
 
 }  // namespace hapax

@@ -13,6 +13,7 @@
 #include "engine/submit.h"
 #include "engine/sweep.h"
 #include "engine/timer.h"
+#include "engine/turn.h"
 #include "engine/wait_closed.h"
 
 namespace hapax {
@@ -34,13 +35,19 @@ class StoreEngine final : public LocalEngine {
 
   void submit(const std::string& name_space, std::vector<SubmitRequest> requests,
               Reply<std::vector<SubmitResult>> reply) override;
-  std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Execution>> reply) override;
+  std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Claimed>> reply) override;
   void heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) override;
   void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) override;
   void control(ControlRequest request, Reply<ControlOutcome> reply) override;
+  void commit_turn(TurnRequest turn, Reply<TurnOutcome> reply) override;
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                        Reply<std::optional<Execution>> reply) override;
+  std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id, Duration wait,
+                                         Reply<std::optional<Execution>> reply) override;
 
+  std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) override;
+  std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
+                             std::int32_t limit) override;
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override;
   std::vector<Execution> list(const ListFilter& filter) override;
   std::optional<FoundIdentity> find_identity(const std::string& name_space, const std::string& type,
@@ -63,16 +70,19 @@ class StoreEngine final : public LocalEngine {
   SubmitResult submit_through(const std::string& name_space, SubmitRequest request, const StoreIt& store_it) override;
 
  private:
-  using Announcements = std::map<std::pair<std::string, std::string>, std::size_t>;
+  using Announcements = std::map<ClaimDesk::QueueKey, std::size_t>;
 
   std::vector<SubmitOutcome> commit_submissions(std::span<const Submission> submissions);
   std::vector<FinishOutcome> commit_reports(std::span<const Report> reports);
   std::vector<ControlOutcome> commit_controls(std::span<const ControlRequest> requests);
-  void handed_out(const std::vector<Execution>& executions);
-  void give_back(const std::vector<Execution>& executions);
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns);
+  void spread(const Effects& effects);
+  void handed_out(const std::vector<Claimed>& claimed);
+  void give_back(const std::vector<Claimed>& claimed);
   void swept(const SweepOutcome& outcome);
   void announce(const Announcements& announcements);
   void reload_settings();
+  void refuse_if_file_says_otherwise(const std::string& queue, bool paused) const;
   void changed_elsewhere();
   void refresh();
 
@@ -101,6 +111,7 @@ class StoreEngine final : public LocalEngine {
   Lane<Report, FinishOutcome> finish_lane_;
   Lane<Extension, ExtendOutcome> extend_lane_;
   Lane<ControlRequest, ControlOutcome> control_lane_;
+  Lane<Turn, TurnOutcome> turn_lane_;
 };
 
 StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
@@ -111,13 +122,13 @@ StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
                [this](const SweepOutcome& outcome) { swept(outcome); }),
       results_(*store_, timer_, reader_),
       claims_(*store_, timer_,
-              {.handed_out = [this](const std::vector<Execution>& executions) { handed_out(executions); },
-               .give_back = [this](const std::vector<Execution>& executions) { give_back(executions); }}),
+              {.handed_out = [this](const std::vector<Claimed>& claimed) { handed_out(claimed); },
+               .give_back = [this](const std::vector<Claimed>& claimed) { give_back(claimed); }}),
       submit_lane_([this](std::span<const Submission> batch) { return commit_submissions(batch); }, kMaxCommit, true),
       finish_lane_([this](std::span<const Report> batch) { return commit_reports(batch); }, kMaxCommit, true),
       extend_lane_([this](std::span<const Extension> batch) { return store_->extend(batch); }, kMaxCommit, true),
-      control_lane_([this](std::span<const ControlRequest> batch) { return commit_controls(batch); }, kMaxCommit,
-                    true) {
+      control_lane_([this](std::span<const ControlRequest> batch) { return commit_controls(batch); }, kMaxCommit, true),
+      turn_lane_([this](std::span<const Turn> batch) { return commit_turns(batch); }, kMaxCommit, true) {
   settings_.load(store_->settings());
   store_->set_policies(settings_.policies());
   store_->watch([this] { changed_elsewhere(); });
@@ -132,6 +143,7 @@ void StoreEngine::stop() {
   submit_lane_.stop();
   finish_lane_.stop();
   control_lane_.stop();
+  turn_lane_.stop();
   extend_lane_.stop();
   sweep_timer_.stop();
   reader_.stop();
@@ -203,12 +215,13 @@ std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submi
       case SubmitOutcome::Kind::created: ++submitted_; break;
     }
     // One that is delayed counts too: whoever waits must learn when to look again.
-    ready[{outcome.execution.name_space, outcome.execution.queue}] += 1;
+    ready[{outcome.execution.name_space, outcome.execution.queue, outcome.execution.kind}] += 1;
     if (const auto due = outcome.execution.due_at()) sweeper_.due_by(*due);
     if (outcome.superseded) {
       results_.closed(*outcome.superseded);
       sweeper_.due_by(now);
     }
+    spread(outcome.effects);
   }
   announce(ready);
   return outcomes;
@@ -216,28 +229,30 @@ std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submi
 
 // ---- claim, heartbeat, finish, control
 
-std::shared_ptr<Waiting> StoreEngine::claim(ClaimCall call, Reply<std::vector<Execution>> reply) {
+std::shared_ptr<Waiting> StoreEngine::claim(ClaimCall call, Reply<std::vector<Claimed>> reply) {
   return claims_.claim(std::move(call), std::move(reply));
 }
 
-void StoreEngine::handed_out(const std::vector<Execution>& executions) {
-  claimed_ += static_cast<std::int64_t>(executions.size());
+void StoreEngine::handed_out(const std::vector<Claimed>& claimed) {
+  claimed_ += static_cast<std::int64_t>(claimed.size());
   std::optional<Time> due;
-  for (const Execution& execution : executions) {
-    const auto own = execution.due_at();
+  for (const Claimed& each : claimed) {
+    const auto own = each.execution.due_at();
     if (own && (!due || *own < *due)) due = own;
   }
   if (due) sweeper_.due_by(*due);
 }
 
 // A lease of no length is one that is given back.
-void StoreEngine::give_back(const std::vector<Execution>& executions) {
+void StoreEngine::give_back(const std::vector<Claimed>& claimed) {
   std::vector<Extension> extensions;
-  for (const Execution& execution : executions) {
+  Announcements ready;
+  for (const auto& [execution, events] : claimed) {
+    ready[{execution.name_space, execution.queue, execution.kind}] += 1;
     extensions.push_back({{execution.id, execution.attempt, *execution.lease_secret}, Duration(0)});
   }
-  extend_lane_.put(std::move(extensions), [this, executions](const Answer<std::vector<ExtendOutcome>>&) {
-    for (const Execution& execution : executions) claims_.announce(execution.name_space, execution.queue, 1);
+  extend_lane_.put(std::move(extensions), [this, ready = std::move(ready)](const Answer<std::vector<ExtendOutcome>>&) {
+    announce(ready);
   });
 }
 
@@ -271,18 +286,19 @@ std::vector<FinishOutcome> StoreEngine::commit_reports(std::span<const Report> r
     }
     (outcome.status == Status::completed ? completed_ : failed_attempts_) += 1;
     if (is_closed(outcome.status)) results_.closed(reports[i].token.execution, outcome.purged);
+    spread(outcome.effects);
     const bool makes_room = !is_closed(outcome.status) || outcome.had_concurrency_key;
     (makes_room ? ready : left)[{outcome.name_space, outcome.queue}] += 1;
   }
   for (const auto& [key, count] : left) {
-    if (settings_.queue(key.first, key.second).max_running) ready[key] += count;
+    if (settings_.queue(key.name_space, key.queue).max_running) ready[key] += count;
   }
   announce(ready);
   return outcomes;
 }
 
 void StoreEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
-  request.request_ttl = options_.request_ttl;
+  resolve_control(request, options_, ids_.next(store_->now()));
   std::vector<ControlRequest> requests;
   requests.push_back(std::move(request));
   control_lane_.put(std::move(requests), [reply = std::move(reply)](Answer<std::vector<ControlOutcome>> answers) {
@@ -296,17 +312,78 @@ void StoreEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
 
 std::vector<ControlOutcome> StoreEngine::commit_controls(std::span<const ControlRequest> requests) {
   std::vector<ControlOutcome> outcomes = store_->control(requests);
-  Announcements ready;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const ControlOutcome& outcome = outcomes[i];
-    if (!outcome.changed || outcome.replayed) continue;
-    if (outcome.closed) results_.closed(requests[i].target);
-    ready[{requests[i].name_space, outcome.queue}] += 1;
-    sweeper_.due_by(store_->now());  // to learn when the grace of a cancel ends
-  }
-  announce(ready);
+  for (const ControlOutcome& outcome : outcomes) spread(outcome.effects);
   return outcomes;
 }
+
+// ---- workflows
+
+void StoreEngine::commit_turn(TurnRequest request, Reply<TurnOutcome> reply) {
+  const std::string name_space = request.name_space;
+  std::vector<Turn> turns;
+  turns.push_back(resolve_turn(name_space, std::move(request), settings_, options_, ids_.next(store_->now())));
+  turn_lane_.put(std::move(turns), [reply = std::move(reply)](Answer<std::vector<TurnOutcome>> answers) {
+    try {
+      reply(std::move(std::move(answers).get().front()));
+    } catch (...) {
+      reply(std::current_exception());
+    }
+  });
+}
+
+std::vector<TurnOutcome> StoreEngine::commit_turns(std::span<const Turn> turns) {
+  std::vector<TurnOutcome> outcomes = store_->commit_turns(turns);
+  for (const TurnOutcome& outcome : outcomes) {
+    if (!outcome.accepted) ++leases_lost_;
+    spread(outcome.effects);
+  }
+  return outcomes;
+}
+
+// Tells everybody who waits what a verb changed.
+void StoreEngine::spread(const Effects& effects) {
+  Announcements ready;
+  for (const Closed& closed : effects.closed) {
+    results_.closed(closed.id);
+    ready[{closed.name_space, closed.queue, closed.kind}] += 1;  // its place is free
+  }
+  for (const Closed& each : effects.ready) ready[{each.name_space, each.queue, each.kind}] += 1;
+  announce(ready);
+  if (effects.next_due) sweeper_.due_by(*effects.next_due);
+}
+
+std::optional<Execution> StoreEngine::find_workflow(const std::string& name_space, const std::string& workflow_id) {
+  ListFilter filter;
+  filter.name_space = name_space;
+  filter.kind = Kind::workflow;
+  filter.idempotency_key = workflow_id;
+  filter.limit = 1;
+  std::vector<Execution> runs = store_->list(filter);
+  if (runs.empty()) return std::nullopt;
+  return std::move(runs.front());
+}
+
+std::vector<Event> StoreEngine::history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
+                                        std::int32_t limit) {
+  if (!store_->find(name_space, run)) return {};
+  return store_->history(run, after, limit);
+}
+
+std::shared_ptr<Waiting> StoreEngine::wait_workflow(const std::string& name_space, const std::string& workflow_id,
+                                                    Duration wait, Reply<std::optional<Execution>> reply) {
+  if (stopped_) {
+    reply(std::make_exception_ptr(Failure(Failure::Code::stopped, "the engine is shutting down")));
+    return nullptr;
+  }
+  const auto run = find_workflow(name_space, workflow_id);
+  if (!run) {
+    reply(std::optional<Execution>());
+    return nullptr;
+  }
+  return wait_for_runs(results_, *run, wait, std::move(reply));
+}
+
+// ---- results, sweeps
 
 std::shared_ptr<Waiting> StoreEngine::wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                                   Reply<std::optional<Execution>> reply) {
@@ -321,14 +398,14 @@ void StoreEngine::swept(const SweepOutcome& outcome) {
   Announcements ready;
   for (const Closed& closed : outcome.closed) {
     results_.closed(closed.id);
-    ready[{closed.name_space, closed.queue}] += 1;
+    ready[{closed.name_space, closed.queue, closed.kind}] += 1;
   }
-  for (const Closed& pending : outcome.pending) ready[{pending.name_space, pending.queue}] += 1;
+  for (const Closed& pending : outcome.pending) ready[{pending.name_space, pending.queue, pending.kind}] += 1;
   announce(ready);
 }
 
 void StoreEngine::announce(const Announcements& announcements) {
-  for (const auto& [key, count] : announcements) claims_.announce(key.first, key.second, count);
+  for (const auto& [key, count] : announcements) claims_.announce(key, count);
 }
 
 // ---- read
@@ -400,10 +477,19 @@ QueueView StoreEngine::put_queue(const std::string& name_space, const std::strin
   return queue(name_space, name);
 }
 
+void StoreEngine::refuse_if_file_says_otherwise(const std::string& queue, bool paused) const {
+  const auto named = options_.queues.find(queue);
+  if (named == options_.queues.end() || named->second.paused.value_or(paused) == paused) return;
+  throw DecidedByFile(fmt::format("The configuration file says [queues.{}] paused = {}, and the file wins: change it there, and "
+                                  "restart the server",
+                                  queue, !paused));
+}
+
 QueueView StoreEngine::set_paused(const std::string& name_space, const std::string& name, bool paused) {
   {
     std::lock_guard lock(put_mutex_);
     reload_settings();
+    refuse_if_file_says_otherwise(name, paused);
     QueueSettings settings = settings_.queue_document(name_space, name);
     settings.paused = paused;
     store_->put_setting({name_space, SettingDocument::Kind::queue, name, settings.to_json()});

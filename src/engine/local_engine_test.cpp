@@ -13,7 +13,7 @@ namespace hapax {
 namespace {
 
 using namespace std::chrono_literals;
-using Claimed = std::vector<Execution>;
+using Executions = std::vector<Execution>;
 
 constexpr auto kLong = 20s;  // longer than any test takes; a test that waits this long has failed
 
@@ -39,13 +39,13 @@ class LocalEngineTest : public ::testing::Test {
   Refusal refused(SubmitRequest request) { return std::get<Refusal>(submit(std::move(request))); }
 
   struct PendingClaim {
-    std::future<Claimed> claimed;
+    std::future<Executions> claimed;
     std::shared_ptr<Waiting> waiting;
   };
 
   PendingClaim begin_claim(std::vector<std::string> queues = {"default"}, std::int32_t limit = 1,
                            Duration wait = kLong, Duration lease = kLong) {
-    auto promise = std::make_shared<std::promise<Claimed>>();
+    auto promise = std::make_shared<std::promise<Executions>>();
     PendingClaim pending;
     pending.claimed = promise->get_future();
     pending.waiting = engine_->claim({.name_space = "default",
@@ -54,9 +54,13 @@ class LocalEngineTest : public ::testing::Test {
                                       .worker = "w",
                                       .lease = lease,
                                       .wait = wait},
-                                     [promise](Answer<Claimed> answer) {
+                                     [promise](Answer<std::vector<Claimed>> answer) {
                                        try {
-                                         promise->set_value(std::move(answer).get());
+                                         Executions executions;
+                                         for (Claimed& each : std::move(answer).get()) {
+                                           executions.push_back(std::move(each.execution));
+                                         }
+                                         promise->set_value(std::move(executions));
                                        } catch (...) {
                                          promise->set_exception(std::current_exception());
                                        }
@@ -64,7 +68,7 @@ class LocalEngineTest : public ::testing::Test {
     return pending;
   }
 
-  Claimed claim(std::int32_t limit = 1, Duration wait = 0ms, Duration lease = kLong) {
+  Executions claim(std::int32_t limit = 1, Duration wait = 0ms, Duration lease = kLong) {
     return begin_claim({"default"}, limit, wait, lease).claimed.get();
   }
 
@@ -154,9 +158,9 @@ TEST_F(LocalEngineTest, AClaimWhoseCallerHungUpTakesNothing) {
 TEST_F(LocalEngineTest, ALeaseThatEndsMakesTheTaskClaimableForWhoeverWaits) {
   start();
   accepted(task());
-  const Claimed first = claim(1, 0ms, 40ms);
+  const Executions first = claim(1, 0ms, 40ms);
   ASSERT_EQ(first.size(), 1u);
-  const Claimed second = claim(1, kLong);
+  const Executions second = claim(1, kLong);
   ASSERT_EQ(second.size(), 1u);
   EXPECT_EQ(second[0].id, first[0].id);
   EXPECT_EQ(second[0].attempt, 2);
@@ -179,7 +183,7 @@ TEST_F(LocalEngineTest, AFinishMakesRoomUnderMaxRunningForWhoeverWaits) {
   start(std::move(options));
   accepted(task());
   accepted(task());
-  const Claimed first = claim();
+  const Executions first = claim();
   auto waiting = begin_claim();
   await_waiting(1);
   finish(first.at(0), Report::Completed{});
@@ -193,7 +197,7 @@ TEST_F(LocalEngineTest, AFinishFreesItsConcurrencyKeyForWhoeverWaits) {
     request.concurrency_key = "customer-1";
     accepted(std::move(request));
   }
-  const Claimed first = claim();
+  const Executions first = claim();
   auto waiting = begin_claim();
   await_waiting(1);
   finish(first.at(0), Report::Completed{});
@@ -208,6 +212,16 @@ TEST_F(LocalEngineTest, UnpausingAQueueWakesWhoeverWaits) {
   await_waiting(1);
   engine_->set_paused("default", "default", false);
   EXPECT_EQ(waiting.claimed.get().size(), 1u);
+}
+
+TEST_F(LocalEngineTest, PausingAgainstTheFileIsRefused) {
+  EngineOptions options;
+  options.queues["held"].paused = true;
+  options.queues["open"].retention = 1h;
+  start(std::move(options));
+  EXPECT_THROW(engine_->set_paused("default", "held", false), DecidedByFile);
+  EXPECT_EQ(engine_->set_paused("default", "held", true).settings.paused, true);
+  EXPECT_EQ(engine_->set_paused("default", "open", true).settings.paused, true);
 }
 
 TEST_F(LocalEngineTest, AWaitForAResultEndsWhenTheTaskIsFinished) {

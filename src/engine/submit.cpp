@@ -33,6 +33,13 @@ std::variant<std::optional<Identity>, Refusal> identify(const SubmitRequest& req
                   "identity_fields go only with the identity 'contextual'");
   }
   Identity identity{.hash = {}, .strategy = strategy, .scope = parts.scope};
+  if (request.kind == Kind::workflow) {
+    if (!request.idempotency_key) {
+      return refuse(Refusal::Code::idempotency_key_required, "/workflow_id",
+                    "A workflow is named by its caller: send a workflow_id");
+    }
+    return std::optional(workflow_identity(parts.name_space, *request.idempotency_key));
+  }
   switch (strategy) {
     case Strategy::always_unique:
       return std::optional<Identity>();
@@ -66,6 +73,7 @@ std::variant<std::optional<Identity>, Refusal> identify(const SubmitRequest& req
 }
 
 std::string name_of(const Execution& execution) {
+  if (execution.kind == Kind::workflow) return fmt::format("Workflow '{}'", execution.idempotency_key.value_or(""));
   if (execution.idempotency_key) return fmt::format("Task with key '{}'", *execution.idempotency_key);
   return fmt::format("An equal task of type '{}'", execution.type);
 }
@@ -125,6 +133,7 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
   execution.identity = std::get<std::optional<Identity>>(std::move(identity));
 
   execution.id = id;
+  execution.kind = request.kind;
   execution.name_space = name_space;
   execution.type = std::move(request.type);
   execution.input = canonical_json(request.input);

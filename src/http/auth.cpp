@@ -64,20 +64,20 @@ const Auth::Known* Auth::find(std::string_view secret) const {
   return found;
 }
 
-std::string Auth::admit(const Request& request) const {
+Auth::Admission Auth::admit(const Request& request) const {
   const bool named = request.name_space_header.data() != nullptr;
-  if (known_.empty()) return named ? checked_name_space(request.name_space_header) : "default";
+  if (known_.empty()) return {named ? checked_name_space(request.name_space_header) : "default"};
 
   const std::string_view secret = bearer_secret(request.authorization);
   if (secret.empty()) throw unauthorized("This server needs a token: send the header \"Authorization: Bearer …\".");
   const Known* known = find(secret);
   if (known == nullptr) throw unauthorized("The token is not one of this server's.");
-  if (!named) return known->name_space.value_or("default");
+  if (!named) return {known->name_space.value_or("default"), known->name_space.has_value()};
   std::string name_space = checked_name_space(request.name_space_header);
   if (known->name_space && *known->name_space != name_space) {
     throw RequestError(403, "Forbidden", "The token is not valid for the namespace '" + name_space + "'.");
   }
-  return name_space;
+  return {std::move(name_space), known->name_space.has_value()};
 }
 
 }  // namespace hapax::http

@@ -16,8 +16,13 @@ class Auth {
   // Throws std::invalid_argument for an empty secret or a bad namespace.
   explicit Auth(const std::vector<AccessToken>& tokens);
 
-  // The namespace the request works in. Throws RequestError: 401 Unauthorized, 403 Forbidden, 400 for a bad namespace.
-  std::string admit(const Request& request) const;
+  struct Admission {
+    std::string name_space;  // the request works in
+    bool bound = false;      // its token opens no other
+  };
+
+  // Throws RequestError: 401 Unauthorized, 403 Forbidden, 400 for a bad namespace.
+  Admission admit(const Request& request) const;
 
  private:
   struct Known {

@@ -27,8 +27,8 @@ int refusal(const Auth& auth, const Request& request) {
 
 TEST(Auth, WithoutTokensEverybodyIsAdmittedIntoTheNamedNamespace) {
   const Auth auth({});
-  EXPECT_EQ(auth.admit(with({})), "default");
-  EXPECT_EQ(auth.admit(with({}, "shop")), "shop");
+  EXPECT_EQ(auth.admit(with({})).name_space, "default");
+  EXPECT_EQ(auth.admit(with({}, "shop")).name_space, "shop");
   EXPECT_EQ(refusal(auth, with({}, "")), 400);
   EXPECT_EQ(refusal(auth, with({}, "a\x01b")), 400);
   EXPECT_EQ(refusal(auth, with({}, "\xff")), 400);
@@ -36,8 +36,8 @@ TEST(Auth, WithoutTokensEverybodyIsAdmittedIntoTheNamedNamespace) {
 
 TEST(Auth, NeedsAKnownBearerToken) {
   const Auth auth({{"secret", std::nullopt}});
-  EXPECT_EQ(auth.admit(with("Bearer secret")), "default");
-  EXPECT_EQ(auth.admit(with("bearer  secret", "shop")), "shop");
+  EXPECT_EQ(auth.admit(with("Bearer secret")).name_space, "default");
+  EXPECT_EQ(auth.admit(with("bearer  secret", "shop")).name_space, "shop");
   EXPECT_EQ(refusal(auth, with({})), 401);
   EXPECT_EQ(refusal(auth, with("Bearer")), 401);
   EXPECT_EQ(refusal(auth, with("Bearer  ")), 401);
@@ -61,10 +61,12 @@ TEST(Auth, ARefusedTokenIsToldWhichSchemeToUse) {
 
 TEST(Auth, ATokenOfANamespaceOpensNoOther) {
   const Auth auth({{"all", std::nullopt}, {"shop-only", "shop"}});
-  EXPECT_EQ(auth.admit(with("Bearer shop-only")), "shop");
-  EXPECT_EQ(auth.admit(with("Bearer shop-only", "shop")), "shop");
+  EXPECT_EQ(auth.admit(with("Bearer shop-only")).name_space, "shop");
+  EXPECT_EQ(auth.admit(with("Bearer shop-only", "shop")).name_space, "shop");
   EXPECT_EQ(refusal(auth, with("Bearer shop-only", "bank")), 403);
-  EXPECT_EQ(auth.admit(with("Bearer all", "bank")), "bank");
+  EXPECT_EQ(auth.admit(with("Bearer all", "bank")).name_space, "bank");
+  EXPECT_TRUE(auth.admit(with("Bearer shop-only")).bound);
+  EXPECT_FALSE(auth.admit(with("Bearer all", "bank")).bound);
 }
 
 TEST(Auth, BadTokensAreRefusedAtStart) {

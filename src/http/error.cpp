@@ -104,6 +104,11 @@ RequestError task_not_found(std::string_view id) {
   return {404, std::string(wire::to_string(kind)), wire::describe(kind, id)};
 }
 
+RequestError workflow_not_found(std::string_view workflow_id) {
+  const auto kind = ControlOutcome::Kind::not_found;
+  return {404, std::string(wire::to_string(kind, Kind::workflow)), wire::describe(kind, workflow_id, Kind::workflow)};
+}
+
 void write_invalid_field(JsonWriter& out, std::string_view pointer, std::string_view message) {
   out.begin_object().key("error").string("InvalidRequest").key("message");
   if (pointer.empty()) {
@@ -123,6 +128,8 @@ Response error_response(std::exception_ptr thrown) {
     JsonWriter out;
     write_invalid_field(out, error.pointer(), error.what());
     return json_response(400, out.take());
+  } catch (const DecidedByFile& refusal) {
+    return RequestError(409, "DecidedByFile", std::string(refusal.what()) + ".").response();
   } catch (const Failure& failure) {
     return failure_response(failure);
   } catch (const std::exception& error) {

@@ -62,14 +62,16 @@ class FakeEngine : public Engine {
     changed_.notify_all();
   }
 
-  std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Execution>> reply) override {
-    if (call.wait > Duration::zero()) return hold([reply] { reply(std::vector<Execution>{}); });
-    reply(claimable);
+  std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Claimed>> reply) override {
+    if (call.wait > Duration::zero()) return hold([reply] { reply(std::vector<Claimed>{}); });
+    std::vector<Claimed> claimed;
+    for (const Execution& execution : claimable) claimed.push_back({execution, {}});
+    reply(std::move(claimed));
     return nullptr;
   }
 
   void heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) override {
-    reply(std::vector<ExtendOutcome>(extensions.size(), ExtendOutcome{true, true, from_ms(0)}));
+    reply(std::vector<ExtendOutcome>(extensions.size(), ExtendOutcome{true, true, from_ms(0), {}}));
   }
 
   void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) override {

@@ -34,6 +34,7 @@ struct Request {
   // Filled on the way to the handler.
   std::vector<std::string> params;  // of the path pattern, decoded, in order
   std::string name_space;
+  bool bound = false;  // to that namespace, by its token
 };
 
 inline constexpr std::string_view kJsonType = "application/json";

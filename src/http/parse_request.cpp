@@ -111,6 +111,21 @@ std::vector<std::string> parse_queues(FieldReader& fields) {
   return *std::move(queues);
 }
 
+void parse_kinds(FieldReader& fields, ClaimCall& call) {
+  const auto kinds = fields.strings("kinds");
+  if (!kinds) return;
+  const std::string at = fields.pointer("kinds");
+  if (kinds->empty()) throw InvalidField(at, "must name task, workflow or both");
+  call.tasks = false;
+  for (std::size_t i = 0; i < kinds->size(); ++i) {
+    const std::string& kind = (*kinds)[i];
+    if (kind != "task" && kind != "workflow") {
+      throw InvalidField(item_pointer(at, i), "must be one of task, workflow, not \"" + kind + "\"");
+    }
+    (kind == "task" ? call.tasks : call.workflows) = true;
+  }
+}
+
 Duration parse_lease(FieldReader& fields) {
   return duration_within(fields, "lease", std::chrono::seconds(60), std::chrono::seconds(1), std::chrono::hours(24));
 }
@@ -158,6 +173,16 @@ void check_media_type(const Request& request) {
   throw RequestError(415, "UnsupportedMediaType", "The body must be JSON: send \"Content-Type: application/json\".");
 }
 
+// What only a task has: a workflow is known by its id, and its turns are tried until one is accepted.
+void read_task_identity(SubmitRequest& request, FieldReader& fields) {
+  request.idempotency_key = key_field(fields, "idempotency_key");
+  if (auto scope = fields.name("scope")) request.scope = Scope::parse(*scope);
+  request.identity = fields.word("identity", parse_strategy, "caller_provided, strict, contextual, always_unique");
+  request.identity_fields = parse_identity_fields(fields);
+  request.max_attempts = small_integer(fields, "max_attempts", 1, kMaxAttemptsLimit);
+  if (const Json* retry = fields.object("retry")) request.retry = RetrySettings::parse(*retry, fields.pointer("retry"));
+}
+
 }  // namespace
 
 Json parse_body(const Request& request) {
@@ -181,27 +206,27 @@ void require_no_body(const Request& request) {
   FieldReader(document).done();
 }
 
-SubmitRequest parse_submit(Json document, const std::string& at) {
+SubmitRequest parse_submit(Json document, const std::string& at, Kind kind) {
   FieldReader fields(document, at);
   SubmitRequest request;
+  request.kind = kind;
   request.type = fields.required("type", fields.name("type"));
   fields.any("input");
   request.queue = fields.name("queue");
-  request.idempotency_key = key_field(fields, "idempotency_key");
-  if (auto scope = fields.name("scope")) request.scope = Scope::parse(*scope);
-  request.identity = fields.word("identity", parse_strategy, "caller_provided, strict, contextual, always_unique");
-  request.identity_fields = parse_identity_fields(fields);
+  if (kind == Kind::task) {
+    read_task_identity(request, fields);
+  } else {
+    request.idempotency_key = key_field(fields, "workflow_id");
+  }
   request.reuse = fields.word("reuse", parse_reuse, "allow_failed, reject, allow_closed, replace");
   request.on_duplicate = fields.word("on_duplicate", parse_on_duplicate, "return, error");
-  request.idempotency_ttl = positive(fields, "idempotency_ttl");
+  request.idempotency_ttl = fields.duration("idempotency_ttl");
   request.priority = small_integer(fields, "priority", -kMaxPriority, kMaxPriority);
   request.run_at = fields.time("run_at");
   request.delay = fields.duration("delay");
   if (request.run_at && request.delay) {
     throw InvalidField(fields.pointer("delay"), "excludes \"run_at\"; give one of the two");
   }
-  request.max_attempts = small_integer(fields, "max_attempts", 1, kMaxAttemptsLimit);
-  if (const Json* retry = fields.object("retry")) request.retry = RetrySettings::parse(*retry, fields.pointer("retry"));
   request.timeout = positive(fields, "timeout");
   request.deadline = parse_deadline(fields);
   request.concurrency_key = key_field(fields, "concurrency_key");
@@ -215,12 +240,13 @@ SubmitRequest parse_submit(Json document, const std::string& at) {
 
 void apply_key_header(SubmitRequest& request, std::string_view header) {
   if (header.data() == nullptr) return;
-  if (!is_valid_utf8(header)) throw InvalidField("/idempotency_key", "(from the header Idempotency-Key) must be UTF-8");
+  const std::string at = request.kind == Kind::workflow ? "/workflow_id" : "/idempotency_key";
+  if (!is_valid_utf8(header)) throw InvalidField(at, "(from the header Idempotency-Key) must be UTF-8");
   if (auto wrong = check_idempotency_key(header)) {
-    throw InvalidField("/idempotency_key", "(from the header Idempotency-Key) " + *wrong);
+    throw InvalidField(at, "(from the header Idempotency-Key) " + *wrong);
   }
   if (request.idempotency_key && *request.idempotency_key != header) {
-    throw InvalidField("/idempotency_key", "is another than the header Idempotency-Key; give one, or the same twice");
+    throw InvalidField(at, "is another than the header Idempotency-Key; give one, or the same twice");
   }
   request.idempotency_key = std::string(header);
 }
@@ -256,6 +282,7 @@ ClaimCall parse_claim(const Json& document, std::string name_space) {
   call.name_space = std::move(name_space);
   call.worker = fields.name("worker").value_or("anonymous");
   call.queues = parse_queues(fields);
+  parse_kinds(fields, call);
   call.limit = small_integer(fields, "limit", 1, static_cast<std::int32_t>(kMaxItems)).value_or(1);
   call.wait = duration_within(fields, "wait", Duration::zero(), Duration::zero(), kMaxWait);
   call.lease = parse_lease(fields);
@@ -285,13 +312,15 @@ std::vector<FinishItem> parse_finish(const Json& document) {
   return items;
 }
 
-ListFilter parse_list(std::string_view text, std::string name_space) {
+ListRequest parse_list(std::string_view text, std::string name_space, Kind kind) {
   Query query(text);
-  ListFilter filter;
+  ListRequest request;
+  ListFilter& filter = request.filter;
+  filter.kind = kind;
   filter.name_space = std::move(name_space);
   filter.queue = query.name("queue");
   filter.type = query.name("type");
-  filter.idempotency_key = query.string("idempotency_key");
+  filter.idempotency_key = query.string(kind == Kind::workflow ? "workflow_id" : "idempotency_key");
   if (const auto status = query.string("status")) {
     filter.status = parse_status(*status);
     if (!filter.status) {
@@ -299,17 +328,14 @@ ListFilter parse_list(std::string_view text, std::string name_space) {
                               "must be one of pending, running, suspended, completed, failed, cancelled, timed_out");
     }
   }
-  if (const auto parent = query.string("parent")) {
-    filter.parent = ExecutionId::parse(*parent);
-    if (!filter.parent) throw invalid_parameter("parent", "must be the id of a workflow execution");
-  }
+  request.parent = query.string("parent");
   if (const auto cursor = query.string("cursor")) {
     filter.before = ExecutionId::parse(*cursor);
     if (!filter.before) throw invalid_parameter("cursor", "must be a \"next_cursor\" of an earlier answer");
   }
   filter.limit = static_cast<std::int32_t>(query.integer("limit", 1, 1000).value_or(100));
   query.done();
-  return filter;
+  return request;
 }
 
 }  // namespace hapax::http

@@ -21,8 +21,9 @@ Json parse_body(const Request& request);
 // For routes whose request says everything in its path: no body, or {}.
 void require_no_body(const Request& request);
 
-// A submission; `at` is where it stands in the document.
-SubmitRequest parse_submit(Json document, const std::string& at = "");
+// A submission; `at` is where it stands in the document. A workflow's key is its "workflow_id", which need not be there: a
+// header or a rule may give it.
+SubmitRequest parse_submit(Json document, const std::string& at = "", Kind kind = Kind::task);
 
 // The header Idempotency-Key of a submission (a null view if absent) stands for the field of that name.
 void apply_key_header(SubmitRequest& request, std::string_view header);
@@ -48,6 +49,10 @@ struct FinishItem {
 std::vector<FinishItem> parse_finish(const Json& document);
 
 // The filters, cursor and limit of a list.
-ListFilter parse_list(std::string_view query, std::string name_space);
+struct ListRequest {
+  ListFilter filter;
+  std::optional<std::string> parent;  // as sent: the id of a run, or a workflow id
+};
+ListRequest parse_list(std::string_view query, std::string name_space, Kind kind);
 
 }  // namespace hapax::http

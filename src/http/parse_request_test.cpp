@@ -50,7 +50,6 @@ TEST(ParseSubmit, EveryBadFieldIsNamedByItsPointer) {
       {"identity_fields", "[\"/a\",\"b\"]", "/identity_fields/1"},
       {"reuse", "\"never\"", "/reuse"},
       {"on_duplicate", "\"ignore\"", "/on_duplicate"},
-      {"idempotency_ttl", "\"0\"", "/idempotency_ttl"},
       {"idempotency_ttl", "5", "/idempotency_ttl"},
       {"priority", "1001", "/priority"},
       {"priority", "-1001", "/priority"},
@@ -216,18 +215,22 @@ TEST(ParseRequestKey, IsRequiredTrimmedAndChecked) {
 
 TEST(ParseList, ReadsEveryFilterAndRefusesTheRest) {
   const std::string id = ExecutionId{}.to_string();
-  const ListFilter filter =
-      parse_list("queue=q&type=t&status=failed&idempotency_key=a%20b&parent=" + id + "&cursor=" + id + "&limit=7", "n");
+  const std::string query = "queue=q&type=t&status=failed&idempotency_key=a%20b&parent=w%2F1&cursor=" + id + "&limit=7";
+  const auto [filter, parent] = parse_list(query, "n", Kind::task);
   EXPECT_EQ(filter.name_space, "n");
   EXPECT_EQ(filter.queue, "q");
   EXPECT_EQ(filter.status, Status::failed);
   EXPECT_EQ(filter.idempotency_key, "a b");
-  EXPECT_TRUE(filter.parent && filter.before);
+  EXPECT_TRUE(filter.before);
+  EXPECT_EQ(parent, "w/1");
+  EXPECT_EQ(filter.kind, Kind::task);
   EXPECT_EQ(filter.limit, 7);
-  EXPECT_EQ(parse_list("", "n").limit, 100);
-  for (const char* bad : {"limit=0", "limit=1001", "limit=x", "limit=", "status=odd", "cursor=x", "parent=x",
+  EXPECT_EQ(parse_list("", "n", Kind::task).filter.limit, 100);
+  EXPECT_EQ(parse_list("workflow_id=a", "n", Kind::workflow).filter.idempotency_key, "a");
+  EXPECT_EQ(error_of([] { parse_list("workflow_id=a", "n", Kind::task); }), "InvalidRequest");
+  for (const char* bad : {"limit=0", "limit=1001", "limit=x", "limit=", "status=odd", "cursor=x", "parent=",
                           "queue=", "colour=red", "limit=1&limit=2", "queue=%zz"}) {
-    EXPECT_EQ(error_of([&] { parse_list(bad, "n"); }), "InvalidRequest") << bad;
+    EXPECT_EQ(error_of([&] { parse_list(bad, "n", Kind::task); }), "InvalidRequest") << bad;
   }
 }
 

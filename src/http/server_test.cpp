@@ -316,6 +316,18 @@ TEST(Server, MetricsCountRequestsByRouteAndQueues) {
   }
 }
 
+TEST(Server, MetricsOfABoundTokenNameNoOtherNamespace) {
+  ServerOptions options = quick();
+  options.tokens = {{"shop-only", "shop"}, {"all", std::nullopt}};
+  Serving serving(options);
+  const auto queues_for = [&](const std::string& token) {
+    const std::string text = serving.call("GET", "/metrics", "", "Authorization: Bearer " + token + "\r\n").body;
+    return text.find("queue=\"mail\"") != std::string::npos;
+  };
+  EXPECT_FALSE(queues_for("shop-only"));
+  EXPECT_TRUE(queues_for("all"));
+}
+
 TEST(Server, MetricsAreToldWhileTheStoreFailsButNotItsQueues) {
   Serving serving;
   serving.engine.failure = Failure(Failure::Code::unavailable, "no disk");

@@ -8,7 +8,9 @@ namespace hapax::http {
 Service::Service(Engine& engine, const ServerOptions& options)
     : auth_(options.tokens), pool_(options.read_threads), backend_{engine, pool_} {
   add_task_routes(router_, backend_);
+  add_workflow_routes(router_, backend_);
   add_claim_routes(router_, backend_);
+  add_turn_routes(router_, backend_);
   add_queue_routes(router_, backend_);
   add_type_routes(router_, backend_);
   add_identity_routes(router_, backend_);
@@ -28,7 +30,11 @@ std::size_t Service::handle(Request& request, const Responder& responder) {
 }
 
 void Service::admit_and_run(Request& request, const Responder& responder, const Router::Match& match) {
-  if (match.route == nullptr || match.route->access == Access::token) request.name_space = auth_.admit(request);
+  if (match.route == nullptr || match.route->access == Access::token) {
+    Auth::Admission admission = auth_.admit(request);
+    request.name_space = std::move(admission.name_space);
+    request.bound = admission.bound;
+  }
   if (match.route == nullptr && !match.allow.empty()) {
     throw RequestError(405, "MethodNotAllowed", "This path does not have that method, but " + match.allow + ".")
         .with_header("Allow", match.allow);

@@ -25,7 +25,9 @@ inline Handler on(Backend& backend, void (*handler)(Backend&, Request&, const Re
 
 // One per group of routes, in handlers/.
 void add_task_routes(Router& router, Backend& backend);
+void add_workflow_routes(Router& router, Backend& backend);
 void add_claim_routes(Router& router, Backend& backend);
+void add_turn_routes(Router& router, Backend& backend);
 void add_queue_routes(Router& router, Backend& backend);
 void add_type_routes(Router& router, Backend& backend);
 void add_identity_routes(Router& router, Backend& backend);

@@ -1,5 +1,6 @@
 #include "open/open_engine.h"
 
+#include <spdlog/spdlog.h>
 #include <sqlite3.h>
 
 #include <filesystem>
@@ -7,18 +8,22 @@
 
 #include "client/remote_engine.h"
 #include "core/time.h"
+#include "store/cache/cached_store.h"
 #include "store/memory/memory_store.h"
+#include "store/postgres/postgres_store.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace hapax {
 
 namespace {
 
-constexpr std::string_view kKnown = "this build knows sqlite:FILE, memory: and http://HOST:PORT";
+constexpr std::string_view kKnown = "this build knows sqlite:FILE, postgres://HOST/DATABASE, memory: and http://HOST:PORT";
 
 const SystemClock kClock;
 
 [[noreturn]] void refuse(const std::string& url, const std::string& why) { throw BadUrl("\"" + url + "\": " + why); }
+
+bool is_postgres(std::string_view url) { return url.starts_with("postgres://") || url.starts_with("postgresql://"); }
 
 bool is_server(std::string_view url) { return url.starts_with("http://") || url.starts_with("https://"); }
 
@@ -41,32 +46,57 @@ void check_same_file(sqlite3* connection, const std::string& path) {
                 "the connection is to '" + std::string(other ? other : "") + "', but this app has " + path + " open");
 }
 
-}  // namespace
+std::unique_ptr<Store> with_cache(std::unique_ptr<Store> store, const std::string& redis) {
+  CacheOptions options;
+  try {
+    options.redis = parse_redis_url(redis);
+  } catch (const BadRedisUrl& error) {
+    throw BadUrl("[cache] redis: " + std::string(error.what()));
+  }
+  options.log = [](const std::string& message) { spdlog::info("{}", message); };
+  return open_cached_store(std::move(store), std::move(options));
+}
 
-std::unique_ptr<Store> open_store(const std::string& url) {
+std::unique_ptr<Store> open_bare_store(const std::string& url, const OpenStoreOptions& options) {
   const std::string scheme = url.substr(0, url.find(':'));
   if (scheme.size() == url.size()) refuse(url, "is no URL; a file is written sqlite:" + url);
   if (scheme == "memory") {
     if (url != "memory:") refuse(url, "memory: takes nothing after the colon");
-    return open_memory_store(kClock);
+    return open_memory_store(options.clock ? *options.clock : kClock);
   }
   if (scheme == "sqlite") {
-    SqliteOptions options;
-    options.path = sqlite_path(url);
-    return open_sqlite_store(options, kClock);
+    SqliteOptions sqlite;
+    sqlite.path = sqlite_path(url);
+    sqlite.create = options.create;
+    sqlite.migrate = options.migrate;
+    return open_sqlite_store(sqlite, options.clock ? *options.clock : kClock);
   }
   if (is_server(url)) refuse(url, "is a server's address, and a store is needed here");
-  if (scheme == "postgres" || scheme == "postgresql") refuse(url, "PostgreSQL is not in this build; " + std::string(kKnown));
+  if (is_postgres(url)) {
+    PostgresOptions postgres;
+    postgres.url = url;
+    postgres.create = options.create;
+    postgres.migrate = options.migrate;
+    return open_postgres_store(postgres);
+  }
+  if (scheme == "postgres" || scheme == "postgresql") refuse(url, "write e.g. postgres://user@localhost/database");
   if (scheme == "s3") refuse(url, "S3 is not in this build; " + std::string(kKnown));
   refuse(url, "nothing is called \"" + scheme + "\"; " + std::string(kKnown));
 }
 
+}  // namespace
+
+std::unique_ptr<Store> open_store(const std::string& url, OpenStoreOptions options) {
+  std::unique_ptr<Store> store = open_bare_store(url, options);
+  return options.cache_redis.empty() ? std::move(store) : with_cache(std::move(store), options.cache_redis);
+}
+
 Opened open_engine(const std::string& url, OpenEngineOptions options) {
   if (is_server(url)) {
-    return {connect_engine({.url = url, .token = options.token, .name_space = options.name_space}), {}};
+    return {connect_engine({.url = url, .token = options.token, .name_space = options.name_space}), {}, {}};
   }
-  const std::shared_ptr<LocalEngine> engine = start_engine(open_store(url), std::move(options.engine));
-  Opened opened{engine, {}};
+  const std::shared_ptr<LocalEngine> engine = start_engine(open_store(url, options.store), std::move(options.engine));
+  Opened opened{engine, {}, {}};
   if (url.starts_with("sqlite:")) {
     opened.submit_in = [engine = engine.get(), path = sqlite_path(url)](
                            sqlite3* connection, const std::string& name_space, SubmitRequest request) {
@@ -74,6 +104,14 @@ Opened open_engine(const std::string& url, OpenEngineOptions options) {
       return engine->submit_through(name_space, std::move(request),
                                     [&](const Submission& submission, const QueuePolicies& policies) {
                                       return submit_in_transaction(connection, submission, policies, kClock.now());
+                                    });
+    };
+  } else if (is_postgres(url)) {
+    opened.submit_in_postgres = [engine = engine.get(), url](pg_conn* connection, const std::string& name_space,
+                                                             SubmitRequest request) {
+      return engine->submit_through(name_space, std::move(request),
+                                    [&](const Submission& submission, const QueuePolicies& policies) {
+                                      return submit_in_transaction(connection, url, submission, policies);
                                     });
     };
   }

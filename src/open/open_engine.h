@@ -11,6 +11,7 @@
 #include "store/store.h"
 
 struct sqlite3;
+struct pg_conn;
 
 namespace hapax {
 
@@ -20,20 +21,29 @@ class BadUrl : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Opens the store of a URL: memory:, sqlite:FILE. Throws BadUrl, or Failure if the store cannot be opened.
-std::unique_ptr<Store> open_store(const std::string& url);
+struct OpenStoreOptions {
+  bool create = true;    // false: a store that is not there is a Failure::misuse
+  bool migrate = false;  // brings an older schema up to date; without, it is a Failure::misuse
+  std::string cache_redis = {};  // redis://HOST:PORT in front of it; empty: none
+  const Clock* clock = nullptr;  // of memory: and sqlite:, and outlives them; null: the system's
+};
+
+// Opens the store of a URL: memory:, sqlite:FILE, postgres://…. Throws BadUrl, or Failure if the store cannot be opened.
+std::unique_ptr<Store> open_store(const std::string& url, OpenStoreOptions options = {});
 
 struct Opened {
   std::shared_ptr<Engine> engine;
 
   // Submits inside the caller's own transaction; empty where the store has none. See hapax::App::submit_in().
   std::function<SubmitResult(sqlite3*, const std::string& name_space, SubmitRequest)> submit_in;
+  std::function<SubmitResult(pg_conn*, const std::string& name_space, SubmitRequest)> submit_in_postgres;
 };
 
 struct OpenEngineOptions {
   std::string token = {};              // for http://
   std::string name_space = "default";
   EngineOptions engine = {};           // for a store
+  OpenStoreOptions store = {};         // likewise
 };
 
 // Opens a store's URL with an engine of its own, or http://host:port. Throws BadUrl or Failure.

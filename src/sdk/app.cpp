@@ -1,143 +1,19 @@
 #include "hapax/app.h"
 
-#include "core/field.h"
-#include "core/json.h"
-#include "core/name.h"
 #include "sdk/app_state.h"
 #include "sdk/worker.h"
 
 namespace hapax {
 
-namespace detail {
-
-namespace {
-
-constexpr Milliseconds kLongest = std::chrono::days(36'525);
-
-// The option's word as the engine's value.
-template <class Parse>
-auto word(std::string_view option, const std::optional<std::string>& text, Parse parse)
-    -> decltype(parse(std::string_view())) {
-  if (!text) return {};
-  auto value = parse(std::string_view(*text));
-  if (!value) throw Error("InvalidRequest", "the option " + std::string(option) + " knows no \"" + *text + "\"");
-  return value;
-}
-
-void check(std::string_view what, const std::optional<std::string>& text,
-           std::optional<std::string> (*rule)(std::string_view)) {
-  if (!text) return;
-  const auto wrong = is_valid_utf8(*text) ? rule(*text) : std::optional<std::string>("must be UTF-8");
-  if (wrong) throw Error("InvalidRequest", std::string(what) + " " + *wrong);
-}
-
-void check_duration(std::string_view option, const std::optional<Milliseconds>& duration, Milliseconds least) {
-  if (!duration || (*duration >= least && *duration <= kLongest)) return;
-  throw Error("InvalidRequest", std::string(option) + " must be at least " + std::to_string(least.count()) +
-                                    " ms and at most 100 years");
-}
-
-Json parse_input(const std::string& input_json) {
-  if (input_json.empty()) return {};
-  try {
-    return parse_json(input_json);
-  } catch (const InvalidJson& error) {
-    throw Error("InvalidJson", error.what());
-  }
-}
-
-}  // namespace
-
-void AppState::declare(std::string type, DeclaredTask task, const void* address) {
-  if (type != kAnyType) check("the type", type, check_name);
-  check("the queue", task.options.queue, check_name);
-  std::lock_guard lock(mutex_);
-  if (address) types_[address] = type;
-  tasks_.insert_or_assign(std::move(type), std::move(task));
-}
-
-std::string AppState::type_of(const void* address) const {
-  std::lock_guard lock(mutex_);
-  const auto found = types_.find(address);
-  if (found == types_.end()) {
-    throw Error("InvalidRequest", "this function was not declared: call app.task(\"name\", function) first");
-  }
-  return found->second;
-}
-
-std::optional<std::string> AppState::queue_of(std::string_view type) const {
-  std::lock_guard lock(mutex_);
-  const auto found = tasks_.find(type);
-  if (found == tasks_.end()) return {};
-  return found->second.options.queue;
-}
-
-std::map<std::string, DeclaredTask> AppState::tasks() const {
-  std::lock_guard lock(mutex_);
-  return {tasks_.begin(), tasks_.end()};
-}
-
-SubmitRequest to_request(const AppState& state, std::string_view type, const std::string& input_json,
-                         const SubmitOptions& options) {
-  check("the type", std::string(type), check_name);
-  check("the queue", options.queue, check_name);
-  check("the scope", options.scope, check_name);
-  check("the key", options.key, check_idempotency_key);
-  check("the concurrency key", options.concurrency_key, check_idempotency_key);
-  if (options.run_at && options.delay) throw Error("InvalidRequest", "run_at and delay exclude each other");
-  const auto outside = [](const std::optional<std::int32_t>& value, std::int32_t low, std::int32_t high) {
-    return value && (*value < low || *value > high);
-  };
-  if (outside(options.priority, -kMaxPriority, kMaxPriority)) {
-    throw Error("InvalidRequest", "the priority must be between -1000 and 1000");
-  }
-  if (outside(options.max_attempts, 1, kMaxAttemptsLimit)) {
-    throw Error("InvalidRequest", "max_attempts must be between 1 and 1000");
-  }
-
-  check_duration("idempotency_ttl", options.idempotency_ttl, Milliseconds(1));
-  check_duration("delay", options.delay, Milliseconds(0));
-  check_duration("retry.initial", options.retry.initial, Milliseconds(0));
-  check_duration("retry.max", options.retry.max, Milliseconds(0));
-  check_duration("timeout", options.timeout, Milliseconds(1));
-  check_duration("deadline", options.deadline, Milliseconds(1));
-  if (options.retry.factor && !(*options.retry.factor >= 1 && *options.retry.factor <= 100)) {
-    throw Error("InvalidRequest", "retry.factor must be between 1 and 100");
-  }
-
-  SubmitRequest request;
-  request.type = type;
-  request.input = parse_input(input_json);
-  request.queue = options.queue ? options.queue : state.queue_of(type);
-  request.idempotency_key = options.key;
-  if (options.scope) request.scope = Scope::parse(*options.scope);
-  request.identity = word("identity", options.identity, parse_strategy);
-  request.identity_fields = options.identity_fields;
-  request.reuse = word("reuse", options.reuse, parse_reuse);
-  request.on_duplicate = word("on_duplicate", options.on_duplicate, parse_on_duplicate);
-  request.idempotency_ttl = options.idempotency_ttl;
-  request.priority = options.priority;
-  if (options.run_at) request.run_at = std::chrono::floor<Duration>(*options.run_at);
-  request.delay = options.delay;
-  request.max_attempts = options.max_attempts;
-  request.retry = {.initial = options.retry.initial, .factor = options.retry.factor, .max = options.retry.max};
-  request.timeout = options.timeout;
-  if (options.deadline) request.deadline = *options.deadline;
-  request.concurrency_key = options.concurrency_key;
-  request.dry_run = options.dry_run;
-  return request;
-}
-
-}  // namespace detail
-
 using detail::AppState;
 using detail::HandleState;
+using detail::WorkflowHandleState;
 
 App open(const std::string& url, const OpenOptions& options) {
   return detail::translating([&] {
     try {
-      return App(std::make_shared<AppState>(open_engine(url, {.token = options.token, .name_space = options.name_space}),
-                                            options.name_space));
+      return App(std::make_shared<AppState>(
+          open_engine(url, {.token = options.token, .name_space = options.name_space}), options.name_space));
     } catch (const BadUrl& error) {
       throw Error("InvalidRequest", error.what());
     }
@@ -145,7 +21,12 @@ App open(const std::string& url, const OpenOptions& options) {
 }
 
 void App::declare(std::string type, TaskOptions options, detail::Handler handler, const void* address) {
-  state_->declare(std::move(type), {std::move(options), std::move(handler)}, address);
+  state_->declare(std::move(type), detail::DeclaredTask{std::move(options), std::move(handler)}, address);
+}
+
+void App::declare_workflow(std::string type, WorkflowOptions options, detail::WorkflowFunction function,
+                           const void* address) {
+  state_->declare(std::move(type), detail::DeclaredWorkflow{std::move(options), std::move(function)}, address);
 }
 
 std::string App::type_of(const void* address) const { return state_->type_of(address); }
@@ -184,18 +65,61 @@ std::vector<Handle> App::submit_batch(const std::vector<BatchItem>& items) {
   return handles;
 }
 
+namespace {
+
+template <class Connection, class SubmitIn>
+std::shared_ptr<HandleState> submit_in_own(const std::shared_ptr<AppState>& state, const SubmitIn& submit_in,
+                                           Connection* connection, std::string_view type, const std::string& input_json,
+                                           const SubmitOptions& options) {
+  auto handle = detail::translating([&] {
+    return std::make_shared<HandleState>(
+        state, submit_in(connection, state->name_space(), detail::to_request(*state, type, input_json, options)));
+  });
+  handle->receipt();
+  return handle;
+}
+
+}  // namespace
+
 Handle App::submit_json_in(sqlite3* connection, std::string_view type, std::string input_json,
                            const SubmitOptions& options) {
   const auto& submit_in = state_->opened().submit_in;
   if (!submit_in) {
     throw Error("InvalidRequest", "submit_in() needs an app opened on a sqlite: URL, the file of that connection");
   }
-  auto handle = detail::translating([&] {
-    return std::make_shared<HandleState>(
-        state_, submit_in(connection, state_->name_space(), detail::to_request(*state_, type, input_json, options)));
-  });
-  handle->receipt();
-  return Handle(std::move(handle));
+  return Handle(submit_in_own(state_, submit_in, connection, type, input_json, options));
+}
+
+Handle App::submit_json_in(pg_conn* connection, std::string_view type, std::string input_json,
+                           const SubmitOptions& options) {
+  const auto& submit_in = state_->opened().submit_in_postgres;
+  if (!submit_in) {
+    throw Error("InvalidRequest",
+                "submit_in() needs an app opened on a postgres:// URL, the database of that connection");
+  }
+  return Handle(submit_in_own(state_, submit_in, connection, type, input_json, options));
+}
+
+WorkflowHandle App::start_json(std::string_view type, std::string_view workflow_id, std::string input_json,
+                               const SubmitOptions& options) {
+  if (options.key) throw Error("InvalidRequest", "a workflow's key is its workflow id: leave options.key out");
+  detail::check_workflow_id(workflow_id);
+  SubmitRequest request = detail::to_request(*state_, type, input_json, options, Kind::workflow);
+  request.idempotency_key = workflow_id;
+  std::vector<SubmitRequest> requests;
+  requests.push_back(std::move(request));
+  auto results = submit_all(*state_, std::move(requests));
+  return WorkflowHandle(
+      std::make_shared<WorkflowHandleState>(state_, std::string(workflow_id), std::move(results.at(0))));
+}
+
+WorkflowHandle App::find_workflow(std::string_view workflow_id) {
+  auto run = detail::translating(
+      [&] { return state_->engine().find_workflow(state_->name_space(), std::string(workflow_id)); });
+  if (!run) throw Error("WorkflowNotFound", "there is no workflow '" + std::string(workflow_id) + "'");
+  Receipt receipt;
+  receipt.execution = *std::move(run);
+  return WorkflowHandle(std::make_shared<WorkflowHandleState>(state_, std::string(workflow_id), std::move(receipt)));
 }
 
 Handle App::find(std::string_view id) {

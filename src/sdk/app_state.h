@@ -2,30 +2,18 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "client/remote_engine.h"
 #include "engine/engine.h"
 #include "hapax/app.h"
 #include "open/open_engine.h"
+#include "sdk/declarations.h"
 
 namespace hapax::detail {
 
-// Stands for every type that has no task of its own.
-inline constexpr std::string_view kAnyType = "";
-
-struct DeclaredTask {
-  TaskOptions options;
-  Handler handler;
-};
-
-class AppState {
+class AppState : public Declarations {
  public:
   AppState(Opened opened, std::string name_space) : opened_(std::move(opened)), name_space_(std::move(name_space)) {}
 
@@ -33,27 +21,18 @@ class AppState {
   const Opened& opened() const { return opened_; }
   const std::string& name_space() const { return name_space_; }
 
-  void declare(std::string type, DeclaredTask task, const void* address);
-  std::string type_of(const void* address) const;
-
-  // The queue that the type was declared with, if it was.
-  std::optional<std::string> queue_of(std::string_view type) const;
-  std::map<std::string, DeclaredTask> tasks() const;
-
-  // What work() looks at, and takes back when it returns.
+  // What every work() looks at. The last one to return takes it back.
   std::atomic<bool> stop_requested = false;
+  void work_begins() { ++working_; }
+  void work_ended() {
+    if (--working_ == 0) stop_requested = false;
+  }
 
  private:
   const Opened opened_;
   const std::string name_space_;
-  mutable std::mutex mutex_;
-  std::map<std::string, DeclaredTask, std::less<>> tasks_;
-  std::map<const void*, std::string> types_;  // of plain functions
+  std::atomic<int> working_ = 0;
 };
-
-// A submission as the caller worded it, for the engine. Throws Error(InvalidRequest) for words it does not know.
-SubmitRequest to_request(const AppState& state, std::string_view type, const std::string& input_json,
-                         const SubmitOptions& options);
 
 inline const char* code_of(const Failure& failure) {
   switch (failure.code()) {
@@ -90,6 +69,22 @@ class HandleState {
  private:
   const std::shared_ptr<AppState> app_;
   const SubmitResult result_;
+};
+
+class WorkflowHandleState {
+ public:
+  // Throws the refusal that the start met, if it met one.
+  WorkflowHandleState(std::shared_ptr<AppState> app, std::string workflow_id, SubmitResult result);
+
+  const std::string& workflow_id() const { return workflow_id_; }
+  const Receipt& receipt() const { return receipt_; }
+  AppState& app() const { return *app_; }
+  const std::shared_ptr<AppState>& shared_app() const { return app_; }
+
+ private:
+  const std::shared_ptr<AppState> app_;
+  const std::string workflow_id_;
+  Receipt receipt_;
 };
 
 }  // namespace hapax::detail

@@ -8,10 +8,8 @@
 #include <latch>
 #include <thread>
 
-#include "engine/local_engine.h"
 #include "hapax/hapax.h"
-#include "http/server.h"
-#include "open/open_engine.h"
+#include "support/place.h"
 #include "support/temp_dir.h"
 
 namespace {
@@ -32,33 +30,9 @@ BOOST_DESCRIBE_STRUCT(Charge, (), (reference, amount))
 
 Charge charge_card(const Order& order) { return {"charge-" + std::to_string(order.id), order.amount}; }
 
-// A URL of each kind, with what must live behind it.
-class Place {
- public:
-  explicit Place(const std::string& kind) {
-    if (kind == "http") {
-      engine_ = hapax::start_engine(hapax::open_store("memory:"), {});
-      hapax::ServerOptions options;
-      options.port = 0;
-      server_ = hapax::start_server(*engine_, options);
-      url_ = "http://127.0.0.1:" + std::to_string(server_->port());
-    } else {
-      url_ = kind == "memory" ? "memory:" : "sqlite:" + (dir_.path() / "app.db").string();
-    }
-  }
-
-  const std::string& url() const { return url_; }
-
- private:
-  hapax::TempDir dir_;
-  std::unique_ptr<hapax::LocalEngine> engine_;
-  std::unique_ptr<hapax::Server> server_;
-  std::string url_;
-};
-
 class AppTest : public ::testing::TestWithParam<std::string> {
  protected:
-  Place place_{GetParam()};
+  hapax::Place place_{GetParam()};
   hapax::App app_ = hapax::open(place_.url());
 
   void work(hapax::WorkOptions options = {}) {
@@ -144,6 +118,57 @@ TEST_P(AppTest, AnExceptionIsTriedAgainAndAFinalErrorIsNot) {
     EXPECT_EQ(error.type(), "FinalError");
     EXPECT_STREQ(error.what(), "card declined");
   }
+}
+
+struct CardDeclined : hapax::FinalError {
+  using FinalError::FinalError;
+};
+struct OutOfPaper : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+TEST_P(AppTest, AnErrorHasTheNameOfItsClass) {
+  app_.task("charge", []() -> int { throw CardDeclined("no funds"); });
+  app_.task("print", []() -> int { throw OutOfPaper("tray 2"); });
+  const auto type_of = [](const hapax::Handle& handle) {
+    try {
+      handle.result_json();
+    } catch (const hapax::TaskFailed& error) {
+      return error.type();
+    }
+    return std::string("none");
+  };
+  const auto charge = app_.submit("charge", nullptr), print = app_.submit("print", nullptr, {.max_attempts = 1});
+  work();
+  EXPECT_TRUE(type_of(charge).ends_with("CardDeclined")) << type_of(charge);
+  EXPECT_TRUE(type_of(print).ends_with("OutOfPaper")) << type_of(print);
+}
+
+TEST_P(AppTest, AHandlerHearsThatItsTimeIsOver) {
+  app_.task("endless", [](hapax::TaskContext& context) {
+    while (!context.cancel_requested()) std::this_thread::sleep_for(1ms);
+    throw hapax::Cancelled();
+  });
+  const auto handle = app_.submit("endless", nullptr, {.max_attempts = 1, .timeout = 50ms});
+  work({.lease = 60s, .until_idle_for = 100ms});  // no heartbeat comes in time to say so
+  EXPECT_TRUE(handle.wait_for(20s));
+  EXPECT_EQ(handle.status(), "timed_out");
+}
+
+TEST_P(AppTest, StopReachesEveryWorkerOfTheApp) {
+  std::latch both(3);
+  app_.task("meet", [&] { both.arrive_and_wait(); });
+  app_.task("nothing", [] {});
+  app_.submit("meet", nullptr);
+  app_.submit("meet", nullptr);
+  {
+    std::jthread first([&] { app_.work({.threads = 1}); }), second([&] { app_.work({.threads = 1}); });
+    both.arrive_and_wait();
+    app_.stop();
+  }
+  const auto later = app_.submit("nothing", nullptr);
+  work();
+  EXPECT_EQ(later.status(), "completed") << "the stop was taken back when the last of them returned";
 }
 
 TEST_P(AppTest, TheEffectKeyIsTheSameForEveryAttempt) {

@@ -1,6 +1,7 @@
 #include "sdk/signals.h"
 
 #include <csignal>
+#include <mutex>
 
 namespace hapax::detail {
 
@@ -9,12 +10,18 @@ namespace {
 volatile std::sig_atomic_t signalled = 0;
 struct sigaction before_term, before_int;
 
+// Several workers of one process watch together: the first catches the signals, the last puts back what was there.
+std::mutex watches_mutex;
+int watches = 0;
+
 void note(int) { signalled = 1; }
 
 }  // namespace
 
 SignalWatch::SignalWatch(bool enabled) : enabled_(enabled) {
   if (!enabled_) return;
+  const std::lock_guard lock(watches_mutex);
+  if (watches++ > 0) return;
   signalled = 0;
   struct sigaction action {};
   action.sa_handler = note;
@@ -24,6 +31,8 @@ SignalWatch::SignalWatch(bool enabled) : enabled_(enabled) {
 
 SignalWatch::~SignalWatch() {
   if (!enabled_) return;
+  const std::lock_guard lock(watches_mutex);
+  if (--watches > 0) return;
   sigaction(SIGTERM, &before_term, nullptr);
   sigaction(SIGINT, &before_int, nullptr);
 }

@@ -3,7 +3,8 @@
 
 namespace hapax::detail {
 
-// Catches the two signals as long as it lives, and puts back what was there before.
+// Catches the two signals as long as it lives, and puts back what was there before. Of several that live at once each
+// hears of a signal, and the last one to end puts back.
 class SignalWatch {
  public:
   explicit SignalWatch(bool enabled);

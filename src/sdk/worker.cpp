@@ -1,47 +1,38 @@
 #include "sdk/worker.h"
 
-#include <cxxabi.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <set>
-#include <typeinfo>
 
-#include "core/canonical_json.h"
-#include "core/json.h"
-#include "core/name.h"
 #include "sdk/signals.h"
+#include "sdk/thrown.h"
 
-namespace hapax {
-
-std::string TaskContext::id() const { return task_.execution.id.to_string(); }
-std::string TaskContext::type() const { return task_.execution.type; }
-std::int32_t TaskContext::attempt() const { return task_.execution.attempt; }
-std::string TaskContext::effect_key() const { return task_.execution.effect_key(); }
-bool TaskContext::cancel_requested() const { return task_.cancel_requested; }
-
-namespace detail {
+namespace hapax::detail {
 
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr std::int32_t kMaxClaim = 512;
-constexpr std::size_t kMaxTypeBytes = 128, kMaxMessageBytes = 16 * 1024;  // of a handler's error
 constexpr double kMaxAhead = 1024;
 constexpr double kAheadSeconds = 0.02;  // of work, for handlers that take next to no time
 constexpr auto kClaimWait = 20s;
 constexpr auto kClaimPauseAfterFailure = 500ms;
+constexpr Duration kFirstPause = 50ms, kLongestPause = 2000ms;  // before the same is reported again
 constexpr auto kTick = 100ms;  // how late a stop from a handler or another thread is seen at most
 
-std::vector<std::string> queues_of(const WorkOptions& options, const std::map<std::string, DeclaredTask>& tasks) {
+std::vector<std::string> queues_of(const WorkOptions& options, const std::map<std::string, DeclaredTask>& tasks,
+                                   const std::map<std::string, DeclaredWorkflow>& workflows) {
   std::set<std::string> queues(options.queues.begin(), options.queues.end());
   if (queues.empty()) {
     for (const auto& [type, task] : tasks) queues.insert(task.options.queue);
+    for (const auto& [type, workflow] : workflows) queues.insert(workflow.options.queue);
   }
-  if (queues.empty()) throw Error("InvalidRequest", "there is nothing to work on: declare a task, or name a queue");
+  if (queues.empty()) {
+    throw Error("InvalidRequest", "there is nothing to work on: declare a task or a workflow, or name a queue");
+  }
   return {queues.begin(), queues.end()};
 }
 
@@ -51,35 +42,28 @@ std::string default_name() {
   return std::string(host) + "/" + std::to_string(getpid());
 }
 
-std::string type_name(const std::exception& error) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &status),
-                                                    std::free);
-  return status == 0 ? name.get() : typeid(error).name();
-}
+// While it lives, work() runs.
+class Working {
+ public:
+  explicit Working(AppState& app) : app_(app) { app_.work_begins(); }
+  ~Working() { app_.work_ended(); }
+  Working(const Working&) = delete;
+  Working& operator=(const Working&) = delete;
 
-// What a program threw, as something that can be kept and sent: short enough, and UTF-8.
-std::string presentable(std::string text, std::size_t most) {
-  text.resize(std::min(text.size(), most));
-  while (!text.empty() && !is_valid_utf8(text) && is_valid_utf8(text.substr(0, text.size() - 1))) text.pop_back();
-  if (!is_valid_utf8(text)) {
-    std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
-  }
-  return text;
-}
-
-Report::Failed failed(const std::string& type, const std::string& message, bool retryable) {
-  return {{presentable(type, kMaxTypeBytes), presentable(message, kMaxMessageBytes)}, retryable};
-}
+ private:
+  AppState& app_;
+};
 
 }  // namespace
 
-Worker::Worker(AppState& app, const WorkOptions& options)
+Worker::Worker(AppState& app, const WorkOptions& options, OnAttemptEnd on_attempt_end)
     : app_(app),
       options_(options),
       tasks_(app.tasks()),
-      queues_(queues_of(options, tasks_)),
-      name_(options.name.empty() ? default_name() : options.name) {
+      turns_(app, options.kept_workflows, options.workflow_stack_bytes),
+      queues_(queues_of(options, tasks_, turns_.declared())),
+      name_(options.name.empty() ? default_name() : options.name),
+      on_attempt_end_(std::move(on_attempt_end)) {
   if (options_.threads == 0) throw Error("InvalidRequest", "a worker needs at least one thread");
   reports_ = std::make_unique<Lane<Report, FinishOutcome>>(
       [this](std::span<const Report> reports) { return finish(reports); }, kMaxClaim, false);
@@ -91,6 +75,7 @@ Worker::~Worker() { stop_threads(); }
 
 void Worker::run() {
   const SignalWatch signals(options_.handle_signals);
+  const Working working(app_);
   std::unique_lock lock(mutex_);
   for (;;) {
     if (!draining_ && (hopeless_ || should_stop() || signals.caught())) {
@@ -108,17 +93,24 @@ void Worker::run() {
       lock.lock();
       continue;
     }
+    if (auto again = turns_to_repeat(); !again.empty()) {
+      lock.unlock();
+      for (const UnheardTurn& unheard : again) commit_turn(unheard);
+      lock.lock();
+      continue;
+    }
     changed_.wait_for(lock, kTick);
   }
   lock.unlock();
   stop_threads();
-  app_.stop_requested = false;
   if (hopeless_) translating([&] { std::rethrow_exception(hopeless_); });
 }
 
 bool Worker::should_stop() const {
   if (app_.stop_requested) return true;
-  return options_.until_idle_for && held_.empty() && Steady::now() - last_busy_ >= *options_.until_idle_for;
+  // A claim under way ends by itself when the idle time is over; to cancel it might lose what it was just given.
+  return options_.until_idle_for && !claiming_ && held_.empty() &&
+         Steady::now() - last_busy_ >= *options_.until_idle_for;
 }
 
 void Worker::stop_threads() {
@@ -154,18 +146,19 @@ void Worker::claim_more() {
   }
   call.name_space = app_.name_space();
   call.queues = queues_;
+  call.workflows = !turns_.declared().empty();
+  call.tasks = !tasks_.empty() || !call.workflows;
   call.worker = name_;
   call.lease = options_.lease;
   call.wait = options_.until_idle_for ? std::min<Duration>(kClaimWait, *options_.until_idle_for) : Duration(kClaimWait);
-  auto waiting = app_.engine().claim(std::move(call), [this](Answer<std::vector<Execution>> answer) {
-    claimed(std::move(answer));
-  });
+  auto waiting =
+      app_.engine().claim(std::move(call), [this](Answer<std::vector<Claimed>> answer) { claimed(std::move(answer)); });
   std::lock_guard lock(mutex_);
   if (claiming_) claim_ = std::move(waiting);
 }
 
-void Worker::claimed(Answer<std::vector<Execution>> answer) {
-  std::vector<Execution> executions;
+void Worker::claimed(Answer<std::vector<Claimed>> answer) {
+  std::vector<Claimed> executions;
   std::exception_ptr hopeless;
   bool failed = false;
   try {
@@ -180,8 +173,8 @@ void Worker::claimed(Answer<std::vector<Execution>> answer) {
   if (failed) claim_again_at_ = Steady::now() + kClaimPauseAfterFailure;
   if (hopeless) hopeless_ = hopeless;
   if (!executions.empty()) last_busy_ = Steady::now();
-  for (Execution& execution : executions) {
-    auto task = std::make_shared<RunningTask>(std::move(execution));
+  for (Claimed& claimed : executions) {
+    auto task = std::make_shared<RunningTask>(std::move(claimed));
     held_.emplace(task->token, task);
     queued_.push_back(std::move(task));
   }
@@ -203,61 +196,59 @@ void Worker::handle_tasks() {
     const std::shared_ptr<RunningTask> task = std::move(queued_.front());
     queued_.pop_front();
     lock.unlock();
-    const auto start = Steady::now();
-    Report outcome = run_handler(*task);
-    report(task, std::move(outcome), Steady::now() - start);
+    if (task->execution.kind == Kind::workflow) {
+      run_turn(task);
+    } else {
+      const auto start = Steady::now();
+      Report outcome = run_handler(tasks_, *task, app_.name_space());
+      report(task, std::move(outcome), Steady::now() - start);
+    }
     lock.lock();
   }
 }
 
-Report Worker::run_handler(RunningTask& task) {
-  Report report{task.token, Report::Completed{}};
-  auto declared = tasks_.find(task.execution.type);
-  if (declared == tasks_.end()) declared = tasks_.find(std::string(kAnyType));
-  if (declared == tasks_.end()) {
-    report.outcome = failed("UnknownType", "this worker has no task '" + task.execution.type + "' declared", true);
-    return report;
-  }
-  if (task.cancel_requested) {  // while it was queued here: cancelled, or another worker's by now
-    report.outcome = failed("Cancelled", "it was cancelled before it started", true);
-    return report;
-  }
-  try {
-    TaskContext context = task.context();
-    const std::string result = declared->second.handler(context, task.execution.input);
-    if (!result.empty()) report.outcome = Report::Completed{canonical_json(parse_json(result))};
-  } catch (const FinalError& error) {
-    report.outcome = failed("FinalError", error.what(), false);
-  } catch (const Cancelled& error) {
-    report.outcome = failed("Cancelled", error.what(), true);
-  } catch (const std::exception& error) {
-    report.outcome = failed(type_name(error), error.what(), true);
-  } catch (...) {
-    report.outcome = failed("unknown", "the handler threw something that is no std::exception", true);
-  }
-  return report;
+void Worker::note_duration(Steady::duration took) {
+  std::lock_guard lock(mutex_);
+  const double seconds = std::chrono::duration<double>(took).count();
+  seconds_each_ = 0.8 * seconds_each_ + 0.2 * seconds;
 }
 
 void Worker::report(const std::shared_ptr<RunningTask>& task, Report report, Steady::duration took) {
-  {
-    std::lock_guard lock(mutex_);
-    const double seconds = std::chrono::duration<double>(took).count();
-    seconds_each_ = 0.8 * seconds_each_ + 0.2 * seconds;
+  note_duration(took);
+  // A handler that stopped because its time was over says nothing: the engine times the attempt out, whoever is first.
+  const auto* error = std::get_if<Report::Failed>(&report.outcome);
+  if (error && error->error.type == kCancelled && task->is_over()) {
+    if (on_attempt_end_) on_attempt_end_({*task, report, AttemptEnd::Answer::not_asked, took});
+    return let_go(*task);
   }
+  const auto told = on_attempt_end_ ? std::make_shared<const Report>(report) : nullptr;
   std::vector<Report> reports;
   reports.push_back(std::move(report));
-  reports_->put(std::move(reports), [this, task](const Answer<std::vector<FinishOutcome>>&) {
-    std::lock_guard lock(mutex_);
-    held_.erase(task->token);
-    last_busy_ = Steady::now();
-    changed_.notify_one();
+  reports_->put(std::move(reports), [this, task, told, took](Answer<std::vector<FinishOutcome>> answer) {
+    if (!told) return let_go(*task);
+    using Said = AttemptEnd::Answer;
+    Said said = Said::unreachable;
+    try {
+      said = std::move(answer).get().at(0).accepted ? Said::accepted : Said::lease_lost;
+    } catch (const std::exception&) {
+      // The lease runs out, and another attempt is made.
+    }
+    on_attempt_end_({*task, *told, said, took});
+    let_go(*task);
   });
+}
+
+void Worker::let_go(const RunningTask& task) {
+  std::lock_guard lock(mutex_);
+  held_.erase(task.token);
+  last_busy_ = Steady::now();
+  changed_.notify_one();
 }
 
 // Reports until the engine has heard: a report may be repeated, and a lease that was lost meanwhile fences it off.
 std::vector<FinishOutcome> Worker::finish(std::span<const Report> reports) {
   const auto give_up = Steady::now() + options_.lease;
-  for (auto pause = 50ms;; pause = std::min(2 * pause, 2000ms)) {
+  for (Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     try {
       return await<std::vector<FinishOutcome>>([&](auto reply) {
         app_.engine().finish(std::vector<Report>(reports.begin(), reports.end()), std::move(reply));
@@ -271,17 +262,84 @@ std::vector<FinishOutcome> Worker::finish(std::span<const Report> reports) {
   }
 }
 
-// One report that is refused (a result too large to send) must not take the others with it: it fails its task, for good.
+// One report that is refused (a result too large to send) must not take the others with it: it fails its task, for
+// good.
 std::vector<FinishOutcome> Worker::finish_one_by_one(std::span<const Report> reports, const std::string& why) {
   std::vector<FinishOutcome> outcomes;
   if (reports.size() > 1) {
     for (const Report& report : reports) outcomes.push_back(finish({&report, 1}).at(0));
     return outcomes;
   }
-  Report refused{reports[0].token, failed("ReportRefused", why, false)};
-  outcomes = await<std::vector<FinishOutcome>>(
-      [&](auto reply) { app_.engine().finish({refused}, std::move(reply)); });
+  Report refused{reports[0].token, Report::Failed{presentable_error("ReportRefused", why), false}, app_.name_space()};
+  outcomes = await<std::vector<FinishOutcome>>([&](auto reply) { app_.engine().finish({refused}, std::move(reply)); });
   return outcomes;
+}
+
+// ---- turns
+
+void Worker::run_turn(const std::shared_ptr<RunningTask>& task) {
+  const auto start = Steady::now();
+  UnheardTurn turn{task, nullptr, {}, {}, kFirstPause};
+  try {
+    turn.request = std::make_shared<const TurnRequest>(turns_.run(task->execution, task->events));
+  } catch (const std::exception&) {  // its history cannot be had now, or there is no memory for its stack
+    return give_back(task);
+  }
+  note_duration(Steady::now() - start);
+  turn.give_up_at = Steady::now() + options_.lease;
+  commit_turn(turn);
+}
+
+// Committed beside other turns, without holding up the thread that ran it.
+void Worker::commit_turn(const UnheardTurn& turn) {
+  app_.engine().commit_turn(*turn.request, [this, turn](Answer<TurnOutcome> answer) {
+    try {
+      if (!std::move(answer).get().accepted) turns_.refused(turn.task->execution.id);
+    } catch (const Failure& failure) {
+      return repeat_later(turn, failure);
+    }
+    let_go(*turn.task);
+  });
+}
+
+// A turn may be repeated under its token; after the lease nobody wants it. One that will never be taken (too large to
+// send) leaves the workflow stuck, where it can be mended.
+void Worker::repeat_later(UnheardTurn turn, const Failure& failure) {
+  const bool was_stuck = std::holds_alternative<Turn::Stuck>(turn.request->end);
+  turns_.refused(turn.task->execution.id);
+  if (Steady::now() >= turn.give_up_at || (!failure.safe_to_retry() && was_stuck)) return let_go(*turn.task);
+  if (!failure.safe_to_retry()) {
+    TurnRequest stuck;
+    stuck.token = turn.request->token;
+    stuck.name_space = turn.request->name_space;
+    stuck.seen = turn.request->seen;
+    stuck.end = Turn::Stuck{presentable_error("TurnRefused", failure.what())};
+    turn.request = std::make_shared<const TurnRequest>(std::move(stuck));
+  }
+  turn.again_at = Steady::now() + turn.pause;
+  turn.pause = std::min(2 * turn.pause, kLongestPause);
+  std::lock_guard lock(mutex_);
+  unheard_.push_back(std::move(turn));
+}
+
+std::vector<Worker::UnheardTurn> Worker::turns_to_repeat() {
+  std::vector<UnheardTurn> due;
+  std::erase_if(unheard_, [&](const UnheardTurn& turn) {
+    if (turn.again_at > Steady::now()) return false;
+    due.push_back(turn);
+    return true;
+  });
+  return due;
+}
+
+// As if it had never been claimed; if nobody hears that, its lease runs out.
+void Worker::give_back(const std::shared_ptr<RunningTask>& task) {
+  {
+    std::lock_guard lock(mutex_);
+    claim_again_at_ = Steady::now() + kClaimPauseAfterFailure;
+  }
+  app_.engine().heartbeat({{task->token, Duration(0), app_.name_space()}},
+                          [this, task](const Answer<std::vector<ExtendOutcome>>&) { let_go(*task); });
 }
 
 // ---- leases
@@ -293,7 +351,7 @@ void Worker::keep_leases() {
     std::vector<Extension> extensions;
     std::vector<std::shared_ptr<RunningTask>> tasks;
     for (const auto& [token, task] : held_) {
-      extensions.push_back({token, options_.lease});
+      extensions.push_back({token, options_.lease, app_.name_space()});
       tasks.push_back(task);
     }
     if (extensions.empty()) continue;
@@ -311,5 +369,4 @@ void Worker::keep_leases() {
   }
 }
 
-}  // namespace detail
-}  // namespace hapax
+}  // namespace hapax::detail

@@ -1,16 +1,18 @@
-// The worker: claims tasks, runs their handlers on threads, keeps their leases alive, and reports what became of them.
+// The worker: claims tasks and turns of workflows, runs them on threads, keeps their leases alive, and reports what
+// became of them.
 //
-//   claim ─▶ queue ─▶ N handler threads ─▶ report lane ─▶ finish
-//                           ▲
-//                    heartbeat thread
+//   claim ─▶ queue ─▶ N threads ─▶ tasks: report lane ─▶ finish
+//                        ▲         turns: commit
+//                heartbeat thread
 //
-// Claims ask for as many as the threads can start at once; for handlers that take next to no time, for some 20 ms of work
-// ahead, so that neither the claims nor the reports are made one by one.
+// Claims ask for as many as the threads can start at once; for handlers that take next to no time, for some 20 ms of
+// work ahead, so that neither the claims nor the reports are made one by one.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,25 +22,31 @@
 
 #include "engine/lane.h"
 #include "sdk/app_state.h"
+#include "sdk/attempt.h"
+#include "sdk/turns.h"
 
 namespace hapax::detail {
 
-// An attempt that this worker has a lease for.
-class RunningTask {
- public:
-  explicit RunningTask(Execution claimed)
-      : execution(std::move(claimed)), token{execution.id, execution.attempt, *execution.lease_secret} {}
+// How an attempt ended here, and what the engine said to it. Told on any of the worker's threads.
+struct AttemptEnd {
+  enum class Answer : std::uint8_t {
+    accepted,
+    lease_lost,   // nothing was changed: the attempt was taken away, or its task is closed
+    unreachable,  // nobody answered as long as the lease lasted
+    not_asked     // its time was over: the engine ends it
+  };
 
-  TaskContext context() const { return TaskContext(*this); }
-
-  const Execution execution;
-  const LeaseToken token;
-  std::atomic<bool> cancel_requested = false;
+  const RunningTask& task;
+  const Report& report;
+  Answer answer;
+  std::chrono::steady_clock::duration took;
 };
 
 class Worker {
  public:
-  Worker(AppState& app, const WorkOptions& options);
+  using OnAttemptEnd = std::function<void(const AttemptEnd&)>;
+
+  Worker(AppState& app, const WorkOptions& options, OnAttemptEnd on_attempt_end = {});
   ~Worker();
 
   // Until the app is stopped, a signal comes, or there was nothing to do for as long as the options say.
@@ -47,14 +55,28 @@ class Worker {
  private:
   using Steady = std::chrono::steady_clock;
 
+  // A turn that the engine has not answered yet.
+  struct UnheardTurn {
+    std::shared_ptr<RunningTask> task;
+    std::shared_ptr<const TurnRequest> request;
+    Steady::time_point again_at, give_up_at;
+    Duration pause;
+  };
+
   void handle_tasks();
-  Report run_handler(RunningTask& task);
+  void note_duration(Steady::duration took);
   void report(const std::shared_ptr<RunningTask>& task, Report report, Steady::duration took);
+  void run_turn(const std::shared_ptr<RunningTask>& task);
+  void commit_turn(const UnheardTurn& turn);
+  void repeat_later(UnheardTurn turn, const Failure& failure);
+  std::vector<UnheardTurn> turns_to_repeat();
+  void give_back(const std::shared_ptr<RunningTask>& task);
+  void let_go(const RunningTask& task);
   std::vector<FinishOutcome> finish(std::span<const Report> reports);
   std::vector<FinishOutcome> finish_one_by_one(std::span<const Report> reports, const std::string& why);
 
   void claim_more();
-  void claimed(Answer<std::vector<Execution>> answer);
+  void claimed(Answer<std::vector<Claimed>> answer);
   std::int32_t places() const;
 
   void keep_leases();
@@ -64,20 +86,23 @@ class Worker {
   AppState& app_;
   const WorkOptions options_;
   const std::map<std::string, DeclaredTask> tasks_;
+  Turns turns_;
   const std::vector<std::string> queues_;
   const std::string name_;
+  const OnAttemptEnd on_attempt_end_;
 
   mutable std::mutex mutex_;
   std::condition_variable arrived_;  // a task to run, or the end
   std::condition_variable changed_;  // the run loop has something to do
   std::deque<std::shared_ptr<RunningTask>> queued_;
   std::map<LeaseToken, std::shared_ptr<RunningTask>> held_;  // queued, running or not yet reported
+  std::vector<UnheardTurn> unheard_;                         // to be committed again
   std::shared_ptr<Waiting> claim_;                           // under way
   bool claiming_ = false;
   bool draining_ = false;
   bool ended_ = false;
   std::exception_ptr hopeless_;  // why claiming will never work: a wrong token, a damaged store
-  double seconds_each_ = 1;  // a handler takes, on average of late
+  double seconds_each_ = 1;      // a handler takes, on average of late
   Steady::time_point last_busy_ = Steady::now();
   Steady::time_point claim_again_at_ = {};  // not before: the engine could not be reached
   std::vector<std::thread> threads_;

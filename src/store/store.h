@@ -27,8 +27,30 @@
 #include "core/policy.h"
 #include "core/report.h"
 #include "core/reuse.h"
+#include "core/workflow.h"
 
 namespace hapax {
+
+// ---- what a verb changed besides
+
+// An execution that was closed, purged with it if its retention is nothing; or one that is claimable again.
+struct Closed {
+  ExecutionId id;
+  std::string name_space;
+  std::string queue;
+  Kind kind = Kind::task;
+
+  bool operator==(const Closed&) const = default;
+};
+
+// What else a verb changed, for whoever waits. The queues may be named more than once.
+struct Effects {
+  std::vector<Closed> closed;
+  std::vector<Closed> ready;     // claimable, now or at a time to come
+  std::optional<Time> next_due;  // sweeping has something to do then
+
+  bool operator==(const Effects&) const = default;
+};
 
 // ---- submit
 
@@ -50,6 +72,7 @@ struct SubmitOutcome {
   bool purged = false;           // only a tombstone of the owner is left: `execution` has no input, result or attempts
   std::optional<Time> expires_at;  // of the ledger entry, as far as known
   std::optional<ExecutionId> superseded;  // the owner that made way
+  Effects effects;                        // of cancelling it
 
   bool operator==(const SubmitOutcome&) const = default;
 };
@@ -59,6 +82,8 @@ struct SubmitOutcome {
 struct ClaimRequest {
   std::string name_space;
   std::vector<std::string> queues;  // without repetition
+  bool tasks = true;       // what to hand out: tasks,
+  bool workflows = false;  // turns of workflows, or both
   std::int32_t limit = 1;
   std::string worker;
   Duration lease{60'000};
@@ -67,6 +92,8 @@ struct ClaimRequest {
 
 struct ClaimOutcome {
   std::vector<Execution> executions;  // running now, highest priority first, then run_at, then id
+  // For each workflow among them, in order: the events that its last turn did not know (those after run.seen).
+  std::vector<std::vector<Event>> events;
   // Where fewer than the limit were had: when the clock alone may make more claimable. Absent: only a change will.
   std::optional<Time> next_at;
 
@@ -76,23 +103,16 @@ struct ClaimOutcome {
 struct Extension {
   LeaseToken token;
   Duration lease{60'000};  // of no length: the attempt is given back, as if it had never been claimed
+  std::string name_space = {};  // the caller's: the lease of another is lost; empty: of any
 };
 
 struct ExtendOutcome {
   bool ok = false;
   bool cancel_requested = false;
   std::optional<Time> lease_expires_at;
+  Effects effects;  // of giving back one that was to be cancelled
 
   bool operator==(const ExtendOutcome&) const = default;
-};
-
-// An execution that was closed, purged with it if its retention is nothing.
-struct Closed {
-  ExecutionId id;
-  std::string name_space;
-  std::string queue;
-
-  bool operator==(const Closed&) const = default;
 };
 
 struct FinishOutcome {
@@ -102,20 +122,75 @@ struct FinishOutcome {
   std::optional<Time> run_at;      // where it is pending again
   bool had_concurrency_key = false;  // another of its key may run now
   std::optional<Execution> purged;  // where closing it deleted it: what it was
+  Effects effects;                  // on workflows that waited for it
 
   bool operator==(const FinishOutcome&) const = default;
+};
+
+// ---- turns of workflows
+
+// What a worker hands back when the code of a workflow cannot go on: everything it asked for, and how it stands.
+struct Turn {
+  struct Suspended {};  // it waits for what it asked for
+  struct Completed {
+    std::optional<std::string> result;  // JSON
+  };
+  struct Failed {
+    AttemptError error;
+  };
+  // Its code does not match the history, or the worker does not know its type. It stays suspended and is tried again.
+  struct Stuck {
+    AttemptError error;
+  };
+  // Its next run, under the same workflow id, begins.
+  struct Continued {
+    ExecutionId id;     // of the next run, fresh for every turn
+    std::string input;  // canonical JSON
+    InputHash input_hash;
+  };
+
+  // A task or child that a command asks for. Its id, parent, step and parent_workflow_id are the store's to give.
+  struct Start {
+    std::int32_t step = 0;
+    Submission submission;
+  };
+
+  LeaseToken token;
+  std::string name_space;     // of who reports; empty: any
+  std::int64_t seen = 0;      // the latest event that this turn knew
+  std::vector<Event> events;  // its commands in order, steps counted on from the run's last; and outcomes known at once
+  std::vector<Start> starts;  // for the tasks and children among them
+  std::variant<Suspended, Completed, Failed, Stuck, Continued> end;
+};
+
+struct TurnOutcome {
+  bool accepted = false;           // false: the lease is lost, nothing changed
+  Status status = Status::failed;  // where accepted: of the workflow now
+  Effects effects;
+
+  bool operator==(const TurnOutcome&) const = default;
 };
 
 // ---- control
 
 struct ControlRequest {
-  enum class Action : std::uint8_t { cancel, retry };
+  enum class Action : std::uint8_t { cancel, retry, resume, fork, signal };
 
   std::string name_space;
   std::string request_key;
   Action action = Action::cancel;
   ExecutionId target;
+  std::optional<std::string> workflow_id;  // instead of `target`: its latest run
+  InputHash parameters;                    // of everything below: the same key with others is a conflict
   Duration request_ttl = std::chrono::days(7);
+
+  std::string signal;                  // signal: its name
+  std::optional<std::string> payload;  // and what comes with it, JSON
+
+  std::int32_t from_step = 1;     // fork: the first step that runs anew
+  std::string fork_workflow_id;   // of the new workflow
+  Identity fork_identity;         // of that id
+  ExecutionId fork_id;            // the new run's, fresh for every request
 };
 
 struct ControlOutcome {
@@ -123,7 +198,9 @@ struct ControlOutcome {
     done,           // the operation ran, or ran before under this key (`replayed`)
     not_found,      // no such execution
     not_retryable,  // retry: it is not failed, cancelled or timed_out
-    identity_taken, // retry: its identity has another owner by now, in `other`
+    identity_taken, // retry, resume, fork: the identity has another owner by now, in `other`
+    not_open,       // signal: the workflow is closed
+    no_such_step,   // fork: the workflow has not come that far; `steps` says how far
     failed_before,  // this key's operation failed; `before` says how
     key_conflict    // this key was used for another operation or execution
   };
@@ -133,10 +210,10 @@ struct ControlOutcome {
   bool changed = false;                // whether the operation changed anything
   Status status = Status::pending;     // of the execution after the operation, as of then
   std::optional<ExecutionId> other;
+  std::optional<ExecutionId> execution;  // that it was done to; fork: the new run
+  std::int32_t steps = 0;
   Kind before = Kind::done;
-  // What the engine has to wake; not part of the answer.
-  std::string queue;
-  bool closed = false;
+  Effects effects;  // not part of the answer
 
   bool operator==(const ControlOutcome&) const = default;
 };
@@ -191,6 +268,12 @@ struct FoundIdentity {
   bool operator==(const FoundIdentity&) const = default;
 };
 
+// Whose identity it is, asked for a submission that is about to be made.
+struct OwnerQuery {
+  IdentityHash hash;
+  ExecutionId submission;
+};
+
 // A queue's or type's settings as somebody put them over the API: a JSON object the store does not look into.
 struct SettingDocument {
   enum class Kind : std::uint8_t { queue, type };
@@ -223,7 +306,11 @@ class Store {
   virtual std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) = 0;
 
   virtual std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) = 0;
+  // A report that closed an execution is recognised for kReportMemory, even if the execution is deleted by then.
   virtual std::vector<FinishOutcome> finish(std::span<const Report> reports) = 0;
+
+  // Appends the turn to its workflow's history, starts what it asked for and sets its status, as one.
+  virtual std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns);
 
   // Runs the operation and keeps its outcome under the request key, as one.
   virtual std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) = 0;
@@ -239,7 +326,21 @@ class Store {
   virtual std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) = 0;
   virtual std::vector<Execution> list(const ListFilter& filter) = 0;  // newest first
   virtual std::vector<QueueCount> count() = 0;                        // every queue with anything open
+  // Of a run, those after that one, oldest first.
+  virtual std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit);
   virtual std::optional<FoundIdentity> find_identity(const IdentityHash& hash) = 0;
+
+  // The owner that the ledger names for each identity, whether its entry is live or not. Nothing where there is no entry, where
+  // the owner was purged, or where the submission was made before. As fresh as a submission's own look; for caches.
+  virtual std::vector<std::optional<ExecutionId>> owners(std::span<const OwnerQuery> queries) {
+    std::vector<std::optional<ExecutionId>> owners;
+    for (const OwnerQuery& query : queries) {
+      const std::optional<FoundIdentity> found = find_identity(query.hash);
+      const bool made_before = found && find(found->entry.name_space, query.submission);
+      owners.push_back(found && found->owner && !made_before ? std::optional(found->entry.owner) : std::nullopt);
+    }
+    return owners;
+  }
   virtual std::vector<SettingDocument> settings() = 0;
 
   // Frees the identity for the next submission, whoever owns it. False if there was none.
@@ -254,5 +355,10 @@ class Store {
   // allowed, missed ones are not. At most one listener; an empty function ends it, and none is running on return.
   virtual void watch(std::function<void()> on_change) = 0;
 };
+
+inline std::vector<TurnOutcome> Store::commit_turns(std::span<const Turn>) {
+  throw Failure(Failure::Code::misuse, "this store keeps no workflows");
+}
+inline std::vector<Event> Store::history(const ExecutionId&, std::int64_t, std::int32_t) { return {}; }
 
 }  // namespace hapax

@@ -1,76 +1,19 @@
 #include "wire/read_answer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "core/canonical_json.h"
 #include "core/field.h"
 #include "wire/error_code.h"
+#include "wire/event.h"
 
 namespace hapax::wire {
 
-void malformed(std::string_view name) {
-  throw Failure(Failure::Code::corrupt,
-                fmt::format("the server's answer has no proper \"{}\": is it a Hapax server of this version?", name));
-}
-
 namespace {
-
-const Json* present(const Json& document, std::string_view name) {
-  const Json* member = document.find(name);
-  return member && !member->is(Json::Kind::null) ? member : nullptr;
-}
-
-std::optional<std::string> text(const Json& document, std::string_view name) {
-  const Json* member = present(document, name);
-  if (!member) return {};
-  if (!member->is(Json::Kind::string)) malformed(name);
-  return member->text;
-}
-
-std::string required_text(const Json& document, std::string_view name) {
-  auto value = text(document, name);
-  if (!value) malformed(name);
-  return *std::move(value);
-}
-
-template <class Parse>
-auto parsed(const Json& document, std::string_view name, Parse parse) -> decltype(parse(std::string_view())) {
-  const auto value = text(document, name);
-  if (!value) return {};
-  auto result = parse(std::string_view(*value));
-  if (!result) malformed(name);
-  return result;
-}
-
-template <class Parse>
-auto required(const Json& document, std::string_view name, Parse parse) {
-  auto value = parsed(document, name, parse);
-  if (!value) malformed(name);
-  return *std::move(value);
-}
-
-bool flag(const Json& document, std::string_view name) {
-  const Json* member = document.find(name);
-  return member && member->is(Json::Kind::boolean) && member->boolean;
-}
-
-std::int64_t integer(const Json& document, std::string_view name, std::int64_t absent) {
-  const Json* member = present(document, name);
-  if (!member) return absent;
-  const auto value = member->as_int();
-  if (!value) malformed(name);
-  return *value;
-}
-
-AttemptError read_error(const Json& document) {
-  return {required_text(document, "type"), required_text(document, "message")};
-}
 
 AttemptRecord read_attempt(const Json& document) {
   AttemptRecord record;
-  record.attempt = static_cast<std::int32_t>(integer(document, "attempt", 0));
+  record.attempt = small_integer(document, "attempt");
   record.worker = text(document, "worker").value_or("");
   record.started_at = required(document, "started_at", parse_time);
   record.ended_at = required(document, "ended_at", parse_time);
@@ -99,13 +42,15 @@ Refusal::Code refusal_code(std::string_view word) {
 
 Refusal read_refusal(const Json& document) {
   Refusal refusal;
-  refusal.code = refusal_code(required_text(document, "error"));
+  const std::string word = required_text(document, "error");
+  refusal.code = refusal_code(word);
   refusal.message = text(document, "message").value_or("");
   refusal.pointer = text(document, "pointer").value_or("");
   refusal.input_hash = parsed(document, "input_hash", InputHash::parse);
   if (const auto id = parsed(document, "existing_execution_id", ExecutionId::parse)) {
     Execution existing;
     existing.id = *id;
+    if (names_workflow(word)) existing.kind = Kind::workflow;
     existing.status = required(document, "status", parse_status);
     existing.finished_at = parsed(document, "completed_at", parse_time);
     if (const Json* result = document.find("result")) existing.result = canonical_json(*result);
@@ -151,8 +96,8 @@ Execution read_execution(const Json& document) {
   if (const Json* input = document.find("input")) execution.input = canonical_json(*input);
   if (const Json* result = document.find("result")) execution.result = canonical_json(*result);
   if (const Json* error = present(document, "error")) execution.error = read_error(*error);
-  execution.priority = static_cast<std::int32_t>(integer(document, "priority", 0));
-  execution.attempt = static_cast<std::int32_t>(integer(document, "attempt", 0));
+  execution.priority = small_integer(document, "priority");
+  execution.attempt = small_integer(document, "attempt");
   execution.attempt_limit = std::max(execution.max_attempts, execution.attempt);
   execution.max_attempts = static_cast<std::int32_t>(integer(document, "max_attempts", execution.max_attempts));
   execution.retry = read_settings<RetrySettings>(document, "retry").policy();
@@ -164,7 +109,14 @@ Execution read_execution(const Json& document) {
   execution.started_at = parsed(document, "started_at", parse_time);
   execution.finished_at = parsed(document, "completed_at", parse_time);
   if (flag(document, "cancel_requested")) execution.cancel_requested_at = execution.created_at;
-  execution.parent = parsed(document, "parent_workflow_id", ExecutionId::parse);
+  execution.parent = parsed(document, "parent", ExecutionId::parse);
+  execution.parent_workflow_id = text(document, "parent_workflow_id").value_or("");
+  execution.step = small_integer(document, "step");
+  execution.run.events = integer(document, "history_length", 0);
+  execution.run.steps = small_integer(document, "steps");
+  execution.run.stuck = small_integer(document, "stuck_turns");
+  execution.run.wake_at = parsed(document, "wake_at", parse_time);
+  execution.run.continued_as = parsed(document, "continued_as", ExecutionId::parse);
   execution.input_hash = required(document, "input_hash", InputHash::parse);
   execution.worker = text(document, "worker").value_or("");
   execution.lease_expires_at = parsed(document, "lease_expires_at", parse_time);
@@ -172,10 +124,15 @@ Execution read_execution(const Json& document) {
   return execution;
 }
 
-Execution read_claim(const Json& document) {
-  Execution execution = read_member(document, "execution", read_execution);
-  execution.lease_secret = required(document, "lease", LeaseToken::parse).secret;
-  return execution;
+Claimed read_claim(const Json& document) {
+  Claimed claimed;
+  claimed.execution = read_member(document, "execution", read_execution);
+  claimed.execution.lease_secret = required(document, "lease", LeaseToken::parse).secret;
+  if (claimed.execution.kind == Kind::workflow) {
+    claimed.execution.run.seen = read_member(document, "run", [](const Json& run) { return integer(run, "seen", 0); });
+    claimed.events = read_all(document, "events", read_event);
+  }
+  return claimed;
 }
 
 SubmitResult read_submit_result(const Json& document) {
@@ -184,12 +141,23 @@ SubmitResult read_submit_result(const Json& document) {
 }
 
 ExtendOutcome read_extend_outcome(const Json& document) {
-  return {flag(document, "ok"), flag(document, "cancel_requested"), parsed(document, "lease_expires_at", parse_time)};
+  ExtendOutcome outcome;
+  outcome.ok = flag(document, "ok");
+  outcome.cancel_requested = flag(document, "cancel_requested");
+  outcome.lease_expires_at = parsed(document, "lease_expires_at", parse_time);
+  return outcome;
 }
 
 FinishOutcome read_finish_outcome(const Json& document) {
   FinishOutcome outcome;
   outcome.accepted = flag(document, "ok");
+  return outcome;
+}
+
+TurnOutcome read_turn_outcome(const Json& document) {
+  TurnOutcome outcome;
+  outcome.accepted = flag(document, "ok");
+  if (outcome.accepted) outcome.status = required(document, "status", parse_status);
   return outcome;
 }
 
@@ -200,11 +168,13 @@ ControlOutcome read_control_outcome(const Json& document) {
   if (const auto word = text(document, "error")) {
     outcome.kind = parse_control_error(*word).value_or(ControlOutcome::Kind::key_conflict);
     outcome.other = parsed(document, "existing_execution_id", ExecutionId::parse);
+    outcome.steps = small_integer(document, "steps");
     if (const Json* earlier = present(document, "earlier")) {
       outcome.before = parse_control_error(required_text(*earlier, "error")).value_or(ControlOutcome::Kind::not_found);
     }
   } else {
     outcome.status = required(document, "status", parse_status);
+    outcome.execution = parsed(document, document.find("id") ? "id" : "execution_id", ExecutionId::parse);
   }
   return outcome;
 }

@@ -39,9 +39,10 @@ Execution task(Status status = Status::pending) {
 // With everything that an execution in this status can have and the API tells.
 Execution full_task(Status status) {
   Execution execution = task(status);
-  execution.kind = Kind::workflow;
   execution.idempotency_key = "order-1";
   execution.parent = test_id(9);
+  execution.parent_workflow_id = "orders/\u00fc";
+  execution.step = 3;
   execution.priority = -7;
   execution.concurrency_key = "customer-3";
   execution.max_attempts = 5;
@@ -90,7 +91,9 @@ TEST(RoundTrip, ThatACancelWasRequestedIsToldButNotWhen) {
 TEST(RoundTrip, AClaimCarriesItsLease) {
   Execution execution = full_task(Status::running);
   execution.lease_secret = test_secret(3);
-  EXPECT_EQ(through(execution, write_claim, read_claim), execution);
+  const Claimed read = through(Claimed{execution, {}}, write_claim, read_claim);
+  EXPECT_EQ(read.execution, execution);
+  EXPECT_TRUE(read.events.empty());
 }
 
 Receipt receipt_of(Execution execution) {
@@ -182,12 +185,14 @@ TEST(RoundTrip, ControlOutcomesOfEveryKind) {
     outcome.replayed = replayed;
     outcome.changed = !replayed;
     outcome.status = Status::cancelled;
+    outcome.execution = test_id(1);
     EXPECT_EQ(round(outcome), outcome);
     for (int kind = 1; kind <= static_cast<int>(ControlOutcome::Kind::key_conflict); ++kind) {
       ControlOutcome refused;
       refused.kind = static_cast<ControlOutcome::Kind>(kind);
       refused.replayed = replayed;
       if (refused.kind == ControlOutcome::Kind::identity_taken) refused.other = test_id(2);
+      if (refused.kind == ControlOutcome::Kind::no_such_step) refused.steps = 4;
       if (refused.kind == ControlOutcome::Kind::failed_before) refused.before = ControlOutcome::Kind::not_retryable;
       EXPECT_EQ(round(refused), refused);
     }

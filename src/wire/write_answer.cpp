@@ -3,6 +3,7 @@
 #include "core/lease.h"
 #include "core/ledger.h"
 #include "wire/error_code.h"
+#include "wire/event.h"
 
 namespace hapax::wire {
 
@@ -45,6 +46,25 @@ void write_names(JsonWriter& out, const Execution& execution) {
   out.key("queue").string(execution.queue);
   out.key("status").string(to_string(execution.status));
   string_member(out, "idempotency_key", execution.idempotency_key);
+  if (execution.kind == Kind::workflow) string_member(out, "workflow_id", execution.idempotency_key);
+}
+
+void write_place_in_workflow(JsonWriter& out, const Execution& execution) {
+  if (!execution.parent) return;
+  out.key("parent_workflow_id").string(execution.parent_workflow_id);
+  out.key("parent").string(execution.parent->to_string());
+  out.key("step").integer(execution.step);
+  if (execution.kind == Kind::task) {
+    out.key("name").string(step_name(*execution.parent, execution.type, execution.step));
+  }
+}
+
+void write_run(JsonWriter& out, const RunState& run) {
+  out.key("history_length").integer(run.events);
+  out.key("steps").integer(run.steps);
+  if (run.stuck > 0) out.key("stuck_turns").integer(run.stuck);
+  if (run.wake_at) out.key("wake_at").string(format_time(*run.wake_at));
+  if (run.continued_as) out.key("continued_as").string(run.continued_as->to_string());
 }
 
 void write_how_it_runs(JsonWriter& out, const Execution& execution) {
@@ -73,6 +93,28 @@ void write_match(JsonWriter& out, const Match& match) {
   out.end_object();
 }
 
+void write_control_error(JsonWriter& out, std::string_view target, Kind of, const ControlOutcome& outcome) {
+  const auto write_why = [&](ControlOutcome::Kind kind) {
+    out.key("error").string(to_string(kind, of)).key("message").string(describe(kind, target, of, outcome.steps));
+  };
+  write_why(outcome.kind);
+  if (outcome.kind == ControlOutcome::Kind::no_such_step) {
+    out.key("pointer").string("/from_step").key("steps").integer(outcome.steps);
+  }
+  if (outcome.other) out.key("existing_execution_id").string(outcome.other->to_string());
+  if (outcome.kind == ControlOutcome::Kind::failed_before) {
+    out.key("earlier").begin_object();
+    write_why(outcome.before);
+    out.end_object();
+  }
+}
+
+// As the engine makes it where the caller gave none.
+std::string forked_id(const ControlRequest& request) {
+  if (!request.fork_workflow_id.empty()) return request.fork_workflow_id;
+  return fork_workflow_id(request.workflow_id.value_or(""), request.request_key);
+}
+
 }  // namespace
 
 void write_execution(JsonWriter& out, const Execution& execution) {
@@ -91,7 +133,8 @@ void write_execution(JsonWriter& out, const Execution& execution) {
   time_member(out, "started_at", execution.started_at);
   time_member(out, "completed_at", execution.finished_at);
   out.key("cancel_requested").boolean(execution.cancel_requested_at.has_value());
-  if (execution.parent) out.key("parent_workflow_id").string(execution.parent->to_string());
+  write_place_in_workflow(out, execution);
+  if (execution.kind == Kind::workflow) write_run(out, execution.run);
   out.key("input_hash").string(execution.input_hash.to_string());
   out.key("worker");
   running ? out.string(execution.worker) : out.null();
@@ -124,7 +167,8 @@ void write_receipt(JsonWriter& out, const Receipt& receipt) {
 }
 
 void write_refusal(JsonWriter& out, const Refusal& refusal) {
-  out.begin_object().key("error").string(to_string(refusal.code)).key("message").string(refusal.message);
+  const Kind kind = refusal.existing ? refusal.existing->kind : Kind::task;
+  out.begin_object().key("error").string(to_string(refusal.code, kind)).key("message").string(refusal.message);
   if (!refusal.existing) {
     out.key("pointer").string(refusal.pointer).end_object();
     return;
@@ -152,7 +196,8 @@ void write_submit_result(JsonWriter& out, const SubmitResult& result) {
   }
 }
 
-void write_claim(JsonWriter& out, const Execution& execution) {
+void write_claim(JsonWriter& out, const Claimed& claimed) {
+  const Execution& execution = claimed.execution;
   const LeaseToken token{execution.id, execution.attempt, execution.lease_secret.value_or(LeaseSecret{})};
   out.begin_object();
   out.key("lease").string(token.to_string());
@@ -161,12 +206,22 @@ void write_claim(JsonWriter& out, const Execution& execution) {
   out.key("effect_key").string(execution.effect_key());
   out.key("execution");
   write_execution(out, execution);
+  if (execution.kind == Kind::workflow) {
+    out.key("run").begin_object();
+    out.key("events").integer(execution.run.events);
+    out.key("seen").integer(execution.run.seen);
+    out.key("steps").integer(execution.run.steps).end_object();
+    out.key("events").begin_array();
+    for (const Event& event : claimed.events) write_event(out, event);
+    out.end_array();
+  }
   out.end_object();
 }
 
 void write_result(JsonWriter& out, const Execution& execution) {
   out.begin_object();
   out.key("id").string(execution.id.to_string());
+  if (execution.kind == Kind::workflow) string_member(out, "workflow_id", execution.idempotency_key);
   out.key("status").string(to_string(execution.status));
   if (execution.result) out.key("result").raw(*execution.result);
   if (execution.error) {
@@ -179,21 +234,29 @@ void write_result(JsonWriter& out, const Execution& execution) {
 }
 
 void write_control(JsonWriter& out, std::string_view target, const ControlOutcome& outcome) {
-  const auto write_why = [&](ControlOutcome::Kind kind) {
-    out.key("error").string(to_string(kind)).key("message").string(describe(kind, target));
-  };
   out.begin_object();
   if (outcome.kind == ControlOutcome::Kind::done) {
     out.key("id").string(target).key("status").string(to_string(outcome.status));
     out.key("changed").boolean(outcome.changed);
   } else {
-    write_why(outcome.kind);
-    if (outcome.other) out.key("existing_execution_id").string(outcome.other->to_string());
+    write_control_error(out, target, Kind::task, outcome);
   }
-  if (outcome.kind == ControlOutcome::Kind::failed_before) {
-    out.key("earlier").begin_object();
-    write_why(outcome.before);
-    out.end_object();
+  out.key("idempotency_replayed").boolean(outcome.replayed).end_object();
+}
+
+void write_workflow_control(JsonWriter& out, const ControlRequest& request, const ControlOutcome& outcome) {
+  const std::string& target = *request.workflow_id;
+  out.begin_object();
+  if (outcome.kind == ControlOutcome::Kind::done) {
+    const bool fork = request.action == ControlRequest::Action::fork;
+    out.key("workflow_id").string(fork ? forked_id(request) : target);
+    if (fork) out.key("forked_from").string(target).key("from_step").integer(request.from_step);
+    if (request.action == ControlRequest::Action::signal) out.key("signal").string(request.signal);
+    if (outcome.execution) out.key("execution_id").string(outcome.execution->to_string());
+    out.key("status").string(to_string(outcome.status));
+    out.key("changed").boolean(outcome.changed);
+  } else {
+    write_control_error(out, target, Kind::workflow, outcome);
   }
   out.key("idempotency_replayed").boolean(outcome.replayed).end_object();
 }

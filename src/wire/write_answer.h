@@ -24,14 +24,18 @@ void write_refusal(JsonWriter& out, const Refusal& refusal);
 // A receipt or a refusal.
 void write_submit_result(JsonWriter& out, const SubmitResult& result);
 
-// An execution as its claimer gets it, with the lease token.
-void write_claim(JsonWriter& out, const Execution& execution);
+// An execution as its claimer gets it, with the lease token; a workflow with the events that its last turn did not know.
+void write_claim(JsonWriter& out, const Claimed& claimed);
 
-// {"id","status","result"?,"error"?,"execution"}
+// {"id","workflow_id"?,"status","result"?,"error"?,"execution"}
 void write_result(JsonWriter& out, const Execution& execution);
 
 // {"id","status","changed","idempotency_replayed"}, or the error body. `target` is the id as the caller wrote it.
 void write_control(JsonWriter& out, std::string_view target, const ControlOutcome& outcome);
+
+// {"workflow_id",…,"execution_id","status","changed","idempotency_replayed"}, or the error body. The request names the
+// workflow; a fork's also the new one.
+void write_workflow_control(JsonWriter& out, const ControlRequest& request, const ControlOutcome& outcome);
 
 void write_queue(JsonWriter& out, const QueueView& queue);
 void write_type(JsonWriter& out, const TypeView& type);

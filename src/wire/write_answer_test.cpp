@@ -90,7 +90,7 @@ TEST(WriteExecution, WhatAWorkerLeftBehindIsNotToldOfAClosedOne) {
 TEST(WriteClaim, OnlyTheClaimerGetsTheLease) {
   const Execution execution = running();
   const std::string token = LeaseToken{execution.id, 2, *execution.lease_secret}.to_string();
-  const Json json = written(write_claim, execution);
+  const Json json = written(write_claim, Claimed{execution, {}});
   EXPECT_EQ(names(json), (std::vector<std::string>{"lease", "lease_expires_at", "attempt", "effect_key", "execution"}));
   EXPECT_EQ(json.find("lease")->text, token);
   JsonWriter out;

@@ -39,12 +39,14 @@ void write_retry(JsonWriter& out, const RetrySettings& retry) {
   out.end_object();
 }
 
+}  // namespace
+
 void write_submit(JsonWriter& out, const SubmitRequest& request) {
   out.begin_object();
   out.key("type").string(request.type);
   if (!request.input.is(Json::Kind::null)) out.key("input").raw(canonical_json(request.input));
   text(out, "queue", request.queue);
-  text(out, "idempotency_key", request.idempotency_key);
+  text(out, request.kind == Kind::workflow ? "workflow_id" : "idempotency_key", request.idempotency_key);
   if (request.scope) out.key("scope").string(request.scope->to_string());
   word(out, "identity", request.identity);
   if (request.identity_fields) strings(out, "identity_fields", *request.identity_fields);
@@ -66,8 +68,6 @@ void write_submit(JsonWriter& out, const SubmitRequest& request) {
   out.end_object();
 }
 
-}  // namespace
-
 std::string write_submit(const SubmitRequest& request) {
   JsonWriter out;
   write_submit(out, request);
@@ -87,6 +87,12 @@ std::string write_claim_call(const ClaimCall& call) {
   out.begin_object();
   out.key("worker").string(call.worker);
   strings(out, "queues", call.queues);
+  if (call.workflows || !call.tasks) {
+    out.key("kinds").begin_array();
+    if (call.tasks) out.string("task");
+    if (call.workflows) out.string("workflow");
+    out.end_array();
+  }
   out.key("limit").integer(call.limit);
   out.key("wait").string(format_duration(call.wait));
   out.key("lease").string(format_duration(call.lease));

@@ -4,14 +4,21 @@
 #include <span>
 #include <string>
 
+#include "core/json_writer.h"
 #include "engine/engine.h"
 
 namespace hapax::wire {
 
+// A workflow's key is its "workflow_id".
+void write_submit(JsonWriter& out, const SubmitRequest& request);
 std::string write_submit(const SubmitRequest& request);
 std::string write_batch(std::span<const SubmitRequest> requests);
 std::string write_claim_call(const ClaimCall& call);
 std::string write_heartbeat(std::span<const Extension> extensions, Duration lease);
 std::string write_finish(std::span<const Report> reports);
+std::string write_turn(const TurnRequest& turn);
+
+// The parameters of a workflow's control operation.
+std::string write_control_request(const ControlRequest& request);
 
 }  // namespace hapax::wire

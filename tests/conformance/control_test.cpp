@@ -16,9 +16,8 @@ TEST_P(Control, CancelClosesAPendingTaskAtOnce) {
   EXPECT_EQ(outcome.kind, Kind::done);
   EXPECT_TRUE(outcome.changed);
   EXPECT_FALSE(outcome.replayed);
-  EXPECT_TRUE(outcome.closed);
+  EXPECT_THAT(ids_of(outcome.effects.closed), ElementsAre(id));
   EXPECT_EQ(outcome.status, Status::cancelled);
-  EXPECT_EQ(outcome.queue, "work");
   EXPECT_EQ(find(id)->finished_at, now());
 }
 
@@ -27,7 +26,7 @@ TEST_P(Control, CancelAsksARunningTaskToStop) {
   const auto id = owner_in(Status::running, Task()).id;
   const ControlOutcome outcome = cancel(id);
   EXPECT_TRUE(outcome.changed);
-  EXPECT_FALSE(outcome.closed);
+  EXPECT_TRUE(outcome.effects.closed.empty());
   EXPECT_EQ(outcome.status, Status::running);
   EXPECT_EQ(find(id)->cancel_requested_at, now());
   EXPECT_EQ(find(id)->cancel_by, now() + 7s);
@@ -48,7 +47,7 @@ TEST_P(Control, CancelOfAClosedTaskChangesNothing) {
     const ControlOutcome outcome = cancel(task.id);
     EXPECT_EQ(outcome.kind, Kind::done);
     EXPECT_FALSE(outcome.changed);
-    EXPECT_FALSE(outcome.closed);
+    EXPECT_TRUE(outcome.effects.closed.empty());
     EXPECT_EQ(outcome.status, status);
     EXPECT_EQ(find(task.id), task);
   }
@@ -69,7 +68,7 @@ TEST_P(Control, RetryGivesNewAttempts) {
   EXPECT_EQ(outcome.kind, Kind::done);
   EXPECT_TRUE(outcome.changed);
   EXPECT_EQ(outcome.status, Status::pending);
-  EXPECT_EQ(outcome.queue, "work");
+  EXPECT_THAT(ids_of(outcome.effects.ready), ElementsAre(id));
   const Execution task = find(id).value();
   EXPECT_EQ(task.run_at, now());
   EXPECT_EQ(task.attempt_limit, 3);
@@ -283,7 +282,8 @@ TEST_P(RequestKeys, ExpiredKeyIsAsIfAbsent) {
 
 TEST_P(RequestKeys, LiveUntilTheLastMillisecond) {
   const auto id = submitted(Task()).id;
-  const ControlRequest request{"default", "r", Action::cancel, id, 10s};
+  ControlRequest request{"default", "r", Action::cancel, id};
+  request.request_ttl = 10s;
   store().control({&request, 1});
   clock_.advance(10s - 1ms);
   EXPECT_TRUE(store().control({&request, 1}).at(0).replayed);

@@ -229,6 +229,59 @@ TEST_P(Finish, TokenAfterTheCancelGraceIsStale) {
   EXPECT_FALSE(complete(token).accepted);
 }
 
+TEST_P(Finish, ReportThatClosedWhatIsNotKeptIsRecognisedForAWhile) {
+  set_retention("work", 0ms);
+  submitted(Task().concurrency_key("k"));
+  const LeaseToken token = token_of(claim_one());
+  const FinishOutcome first = complete(token);
+  EXPECT_TRUE(first.purged);
+  clock_.advance(kReportMemory - 1ms);
+  const FinishOutcome again = complete(token);
+  EXPECT_TRUE(again.accepted);
+  EXPECT_EQ(again.status, Status::completed);
+  EXPECT_EQ(again.queue, "work");
+  EXPECT_TRUE(again.had_concurrency_key);
+  EXPECT_EQ(again.purged, std::nullopt);
+  EXPECT_FALSE(complete(token, "2").accepted) << "another result is no repetition";
+  EXPECT_FALSE(fail(token).accepted);
+  clock_.advance(1ms);
+  EXPECT_FALSE(complete(token).accepted);
+}
+
+TEST_P(Finish, FailureThatClosedWhatIsNotKeptIsRecognisedToo) {
+  set_retention("work", 0ms);
+  submitted(Task());
+  const LeaseToken token = token_of(claim_one());
+  EXPECT_EQ(fail(token, false).status, Status::failed);
+  EXPECT_EQ(fail(token, false).status, Status::failed);
+  EXPECT_TRUE(fail(token, false).accepted);
+  EXPECT_FALSE(complete(token).accepted);
+}
+
+TEST_P(Finish, ReportIsRecognisedAfterAnEarlyCleanup) {
+  set_retention("work", 10ms);
+  submitted(Task());
+  const LeaseToken token = token_of(claim_one());
+  complete(token);
+  clock_.advance(10ms);
+  EXPECT_EQ(store().purge(100).executions, 1);
+  EXPECT_TRUE(complete(token).accepted);
+  clock_.advance(kReportMemory);
+  store().purge(100);
+  EXPECT_FALSE(complete(token).accepted);
+}
+
+TEST_P(Finish, LeaseOfAnotherNamespaceIsLost) {
+  const auto id = submitted(Task()).id;
+  const LeaseToken token = token_of(claim_one());
+  const std::vector<Report> stranger{{token, Report::Completed{"1"}, "other"}};
+  EXPECT_FALSE(store().finish(stranger).at(0).accepted);
+  EXPECT_EQ(status_of(id), Status::running);
+  const std::vector<Report> own{{token, Report::Completed{"1"}, "default"}};
+  EXPECT_TRUE(store().finish(own).at(0).accepted);
+  EXPECT_FALSE(store().finish(stranger).at(0).accepted) << "nor does a repetition tell of it";
+}
+
 class Extend : public StoreTest {};
 HAPAX_FOR_ALL_STORES(Extend);
 
@@ -277,6 +330,16 @@ TEST_P(Extend, OfAFinishedTaskIsLost) {
   const LeaseToken token = token_of(claim_one());
   complete(token);
   EXPECT_EQ(extend(token), ExtendOutcome{});
+}
+
+TEST_P(Extend, OfAnotherNamespaceIsLost) {
+  submitted(Task());
+  const LeaseToken token = token_of(claim_one());
+  const std::vector<Extension> mixed{{token, 10s, "other"}, {token, 0ms, "other"}, {token, 20s, "default"}};
+  const auto outcomes = store().extend(mixed);
+  EXPECT_FALSE(outcomes.at(0).ok);
+  EXPECT_FALSE(outcomes.at(1).ok);
+  EXPECT_EQ(outcomes.at(2).lease_expires_at, now() + 20s);
 }
 
 TEST_P(Extend, TwiceIsFine) {

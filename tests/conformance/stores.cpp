@@ -1,5 +1,7 @@
 #include "conformance/stores.h"
 
+#include "conformance/cached_home.h"
+#include "conformance/postgres_home.h"
 #include "store/memory/memory_store.h"
 #include "store/sqlite/sqlite_store.h"
 #include "support/temp_dir.h"
@@ -31,6 +33,9 @@ std::vector<StoreKind> all_stores() {
   return {
       {"Memory", false, [] { return std::make_unique<MemoryHome>(); }},
       {"Sqlite", true, [] { return std::make_unique<SqliteHome>(); }},
+      {"CachedSqlite", true, [] { return make_cached_home(false); }},
+      {"UnsteadilyCachedSqlite", true, [] { return make_cached_home(true); }},
+      {"Postgres", true, [] { return make_postgres_home(); }, 10},
   };
 }
 

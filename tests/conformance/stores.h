@@ -23,6 +23,7 @@ struct StoreKind {
   std::string name;
   bool shared = false;  // several handles, in any number of processes, may be open on the same data
   std::function<std::unique_ptr<StoreHome>()> make;
+  std::uint64_t slowness = 1;  // a random comparison makes that many times fewer runs
 };
 
 std::vector<StoreKind> all_stores();

@@ -206,7 +206,7 @@ TEST_P(Window, RetentionOfNothingDeletesOnCancel) {
   const Execution task = submitted(Task());
   const ControlOutcome outcome = cancel(task.id);
   EXPECT_EQ(outcome.status, Status::cancelled);
-  EXPECT_TRUE(outcome.closed);
+  EXPECT_EQ(outcome.effects.closed.size(), 1U);
   EXPECT_EQ(find(task.id), std::nullopt);
 }
 

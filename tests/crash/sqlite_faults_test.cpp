@@ -112,10 +112,12 @@ class Script {
   }
 
   static ControlRequest control(ControlRequest::Action action) {
-    return {.name_space = "default",
-            .request_key = action == ControlRequest::Action::cancel ? "cancel" : "retry",
-            .action = action,
-            .target = test_id(12)};
+    ControlRequest request;
+    request.name_space = "default";
+    request.request_key = action == ControlRequest::Action::cancel ? "cancel" : "retry";
+    request.action = action;
+    request.target = test_id(12);
+    return request;
   }
 
   const Execution& claimed(std::size_t n) const { return answers.claims.at(0).executions.at(n); }

@@ -2,10 +2,15 @@
 insist on success."""
 
 import itertools
+from urllib.parse import quote
 
 from client import ABSENT, Client
 
 _request_keys = itertools.count(1)
+
+
+def workflow_path(workflow_id, *parts):
+    return "/".join(["/v1/workflows", quote(workflow_id, safe=""), *parts])
 
 
 class Caller:
@@ -94,6 +99,48 @@ class Caller:
     def control(self, action, id, key=None):
         key = key or f"request-{next(_request_keys)}"
         return self.http.post(f"/v1/tasks/{id}/{action}", headers={"Idempotency-Key": key})
+
+    # ---- workflows
+
+    def start(self, type, workflow_id, *, headers=None, **fields):
+        return self.http.post("/v1/workflows", {"type": type, "workflow_id": workflow_id, **fields}, headers=headers)
+
+    def begin(self, type, workflow_id, **fields):
+        """The new run."""
+        answer = self.start(type, workflow_id, **fields)
+        assert answer.status == 201, answer
+        return answer.json["execution"]
+
+    def workflow(self, workflow_id):
+        answer = self.http.get(workflow_path(workflow_id))
+        assert answer.status == 200, answer
+        return answer.json
+
+    def history(self, workflow_id, **query):
+        text = "&".join(f"{name}={value}" for name, value in query.items())
+        answer = self.http.get(workflow_path(workflow_id, "history") + (f"?{text}" if text else ""))
+        assert answer.status == 200, answer
+        return answer.json["events"]
+
+    def workflow_result(self, workflow_id, wait=None):
+        return self.http.get(workflow_path(workflow_id, "result") + (f"?wait={wait}" if wait else ""))
+
+    def cancel_workflow(self, workflow_id, key=None):
+        return self.control_workflow("cancel", workflow_id, key)
+
+    def resume(self, workflow_id, key=None):
+        return self.control_workflow("resume", workflow_id, key)
+
+    def fork(self, old, from_step, key=None, **fields):
+        return self.control_workflow("fork", old, key, {"from_step": from_step, **fields})
+
+    def signal(self, workflow_id, name, payload=ABSENT, key=None):
+        body = {} if payload is ABSENT else {"payload": payload}
+        return self.control_workflow("signals/" + quote(name, safe=""), workflow_id, key, body)
+
+    def control_workflow(self, action, workflow_id, key=None, body=ABSENT):
+        headers = {"Idempotency-Key": key or f"request-{next(_request_keys)}"}
+        return self.http.post(workflow_path(workflow_id) + "/" + action, body, headers=headers)
 
     def metric(self, name):
         """The sum over all labels, None if there is no such metric."""

@@ -17,7 +17,9 @@ UNKNOWN = "00000000-0000-7000-8000-000000000000"
 @pytest.fixture(params=["store", "url"])
 def command(request, tmp_path):
     if request.param == "store":
-        return Command(tmp_path, ["--store", f"sqlite:{tmp_path}/q.db"])
+        command = Command(tmp_path, ["--store", f"sqlite:{tmp_path}/q.db"])
+        command.ok("migrate")
+        return command
     server = request.getfixturevalue("shared_server")
     namespace = f"n{tmp_path.name}"
     return Command(tmp_path, ["--url", f"http://127.0.0.1:{server.port}", "--namespace", namespace])
@@ -326,6 +328,8 @@ def test_doctor_fails_on_what_is_broken(tmp_path):
 def test_errors_are_one_line_that_says_what_to_do(tmp_path, arguments, code, says):
     elsewhere = any(flag in arguments for flag in ("--url", "--store"))
     command = Command(tmp_path, [] if elsewhere else ["--store", f"sqlite:{tmp_path}/q.db"])
+    if not elsewhere:
+        command.ok("migrate")
     ended = command.run(*arguments)
     assert ended.code == code, ended
     assert ended.err.startswith("hapax: ") and says in ended.err.splitlines()[0], ended

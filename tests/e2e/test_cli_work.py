@@ -11,7 +11,7 @@ import pytest
 from caller import Caller
 from command import Command
 from conftest import eventually
-from server import SLOWDOWN
+from server import BINARY, SLOWDOWN
 
 
 @pytest.fixture(params=["store", "url"])
@@ -107,6 +107,27 @@ def test_cancel_reaches_the_child(command, start, tmp_path):
     task = closed(command, id)
     assert task["status"] == "cancelled"
     assert (tmp_path / "stopped").exists()
+
+
+def test_a_handler_is_ended_at_its_timeout(command, tmp_path):
+    id = submit(command, "t", "--timeout", "300ms", "--max-attempts", "1")
+    started = time.monotonic()
+    ended = command.ok("work", "--exec", f"echo $$ > {tmp_path}/pid; exec sleep 1000", "--once", "--lease", "10m")
+    assert time.monotonic() - started < 10 * SLOWDOWN
+    assert f"{id} t attempt 1 timed out in" in ended.out and "completed in" not in ended.out
+    assert not os.path.exists(f"/proc/{(tmp_path / 'pid').read_text().strip()}")
+    assert closed(command, id)["status"] == "timed_out"
+
+
+def test_a_report_that_is_refused_is_not_shown_as_completed(command):
+    command.ok("queues", "set", "default", "cancel_grace=1ms")
+    id = submit(command)
+    there = f"$HAPAX_TASK_ID {' '.join(command.where)}"
+    handler = f"{BINARY} cancel {there} >&2\nuntil {BINARY} get {there} --json | grep -q '\"cancelled\"'; do sleep 0.05; done"
+    ended = command.ok("work", "--exec", handler, "--once", "--lease", "10m")
+    assert f"{id} t attempt 1 refused in" in ended.out and " completed in" not in ended.out
+    assert ended.err.splitlines()[-1] == "0 completed, 0 failed attempts, 1 whose report did not count"
+    assert command.json("get", id)["status"] == "cancelled"
 
 
 def test_sigterm_drains(command, start, tmp_path):

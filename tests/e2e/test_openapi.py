@@ -193,6 +193,87 @@ def walk_control(witness, caller):
     witness.call(caller, "get", f"/v1/tasks/{failed['id']}/result", expect=200)
 
 
+def walk_workflows(witness, caller):
+    call = lambda *arguments, **options: witness.call(caller, *arguments, **options)  # noqa: E731
+    start = {"type": "w", "workflow_id": "walked/1", "queue": "flows", "input": 1}
+    path = "/v1/workflows/walked%2F1"
+    call("post", "/v1/workflows", start, expect=201)
+    call("post", "/v1/workflows", start, expect=200)
+    call("post", "/v1/workflows", {**start, "input": 2}, expect=409)
+    call("post", "/v1/workflows", {**start, "on_duplicate": "error"}, expect=409)
+    call("post", "/v1/workflows", {"type": "w"}, expect=400)
+    call("get", "/v1/workflows", expect=200)
+    call("get", "/v1/workflows?limit=x", expect=400)
+    for part in ("", "/history"):
+        call("get", path + part, expect=200)
+    call("get", path + "/result", expect=202)
+    for part in ("", "/history", "/result"):
+        call("get", f"{path}{part}?colour=red", expect=400)
+        call("get", f"/v1/workflows/unknown{part}", expect=404)
+    walk_turns(witness, caller, path)
+    for part in ("", "/history", "/result"):
+        call("get", path + part, expect=200)
+    call("post", "/v1/workflows", {**start, "on_duplicate": "error"}, expect=409)
+    call("get", "/v1/workflows?workflow_id=walked%2F1", expect=200)
+
+
+def walk_turns(witness, caller, path):
+    call = lambda *arguments, **options: witness.call(caller, *arguments, **options)  # noqa: E731
+
+    def claim():
+        while True:
+            body = {"queues": ["flows"], "kinds": ["workflow"], "limit": 10, "wait": "10s"}
+            claims = call("post", "/v1/claims", body, expect=200).json["claims"]
+            assert claims
+            mine = [claim for claim in claims if claim["execution"]["workflow_id"] == "walked/1"]
+            if mine:
+                return mine[0]
+
+    start = {"type": "step", "queue": "flows"}
+    commands = [
+        {"step": 1, "kind": "task", "start": start},
+        {"step": 2, "kind": "child", "start": {**start, "workflow_id": "walked/child"}},
+        {"step": 3, "kind": "sleep", "until": "2099-01-01T00:00:00Z"},
+        {"step": 4, "kind": "wait_signal", "name": "go"},
+        {"step": 5, "kind": "side_effect", "name": "n", "value": None},
+        {"step": 6, "kind": "version", "name": "v", "value": 1},
+    ]
+    turn = {"lease": claim()["lease"], "seen": 0, "commands": commands, "end": {"kind": "suspended"}}
+    call("post", "/v1/claims/turns", {"turns": [turn, {**turn, "lease": "stale"}]}, expect=200)
+    call("post", "/v1/claims/turns", {"turns": [{**turn, "lease": "stale"}]}, expect=409)
+    call("post", "/v1/claims/turns", {"turns": 1}, expect=400)
+    call("get", "/v1/tasks?parent=walked%2F1", expect=200)
+    walk_workflow_control(witness, caller, path)
+    stuck = {"kind": "stuck", "error": {"type": "NonDeterminism", "message": "step 1"}}
+    call("post", "/v1/claims/turns", {"turns": [{"lease": claim()["lease"], "seen": 7, "end": stuck}]}, expect=200)
+    call("get", path, expect=200)
+    call("get", path + "/history", expect=200)
+    done = {"kind": "completed", "result": 1}
+    call("post", "/v1/claims/turns", {"turns": [{"lease": claim()["lease"], "seen": 9, "end": done}]}, expect=200)
+
+
+def walk_workflow_control(witness, caller, path):
+    def call(what, key, body=None, to=path, **options):
+        headers = {"Idempotency-Key": key} if key else {}
+        return witness.call(caller, "post", f"{to}/{what}", body, headers=headers, **options)
+
+    call("signals/go", "s1", {"payload": 1}, expect=200)
+    call("signals/go", "s1", {"payload": 1}, expect=200)
+    call("signals/go", "s1", {"payload": 2}, expect=409)
+    call("fork", "f1", {"from_step": 2}, expect=200)
+    call("fork", "f2", {"from_step": 2, "workflow_id": "walked/1"}, expect=409)
+    call("fork", "f2", {"from_step": 2, "workflow_id": "walked/1"}, expect=409)
+    call("fork", "f3", {"from_step": 99}, expect=400)
+    call("cancel", "c1", to="/v1/workflows/walked%2Fchild", expect=200)
+    call("signals/go", "s2", to="/v1/workflows/walked%2Fchild", expect=409)
+    call("cancel", "s1", expect=409)
+    call("resume", "s1", expect=409)
+    call("resume", "r1", to="/v1/workflows/walked%2Fchild", expect=200)
+    for what, body in (("cancel", None), ("resume", None), ("fork", {"from_step": 1}), ("signals/go", None)):
+        call(what, None, body, expect=400)
+        call(what, f"unknown {what}", body, to="/v1/workflows/unknown", expect=404)
+
+
 def walk_settings(witness, caller):
     call = lambda *arguments, **options: witness.call(caller, *arguments, **options)  # noqa: E731
     queue = {
@@ -261,14 +342,18 @@ def walk_operations(witness, caller):
 def provoke_everywhere(witness, start_server):
     """What every route can answer: no token, the wrong namespace, too much, the wrong kind of body."""
     config = '[server]\nmax_body = "1000"\n[tokens.shop]\ntoken = "t"\nnamespace = "shop"\n'
+    config += "[queues.held]\npaused = true\n[queues.open]\npaused = false\n"
     server = start_server("guarded", config=config)
     anonymous, stranger = Caller(server), Caller(server, token="t", namespace="bank")
     shop = Caller(server, token="t")
+    witness.call(shop, "post", "/v1/queues/open/pause", expect=409)
+    witness.call(shop, "post", "/v1/queues/held/unpause", expect=409)
     for method, template, _ in witness.description.operations():
         described = witness.description.responses(method, template)
         path = re.sub(r"\{[^}]*\}", UNKNOWN_ID, template)
         body = {"raw": b"{}"} if method in ("post", "put") else {}
-        key = {"Idempotency-Key": "k"} if path.endswith(("/cancel", "/retry")) else {}
+        controls = "/cancel" in path or "/retry" in path or re.search("/v1/workflows/.+", path)
+        key = {"Idempotency-Key": "k"} if controls and method == "post" else {}
         if "401" in described:
             witness.call(anonymous, method, path, **body, expect=401)
         else:
@@ -286,6 +371,7 @@ def test_every_route_and_answer_is_as_described(description, shared_server, star
     task = walk_tasks(witness, caller)
     walk_claims(witness, caller, task)
     walk_control(witness, caller)
+    walk_workflows(witness, caller)
     walk_settings(witness, caller)
     walk_identities(witness, caller)
     walk_operations(witness, caller)

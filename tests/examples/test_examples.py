@@ -21,13 +21,13 @@ def url(request, tmp_path):
 
 
 @pytest.mark.parametrize("url", STORES, indirect=True)
-@pytest.mark.parametrize("name", ["order_tasks", "worker_and_submitter", "errors_and_cancel", "batch"])
+@pytest.mark.parametrize("name", ["order_tasks", "worker_and_submitter", "errors_and_cancel", "batch", "order_workflow", "approval", "fan_out"])
 def test_an_example_does_what_it_says(run_example, name, url):
     run_example(name, url)
 
 
 @pytest.mark.parametrize("url", ["sqlite:", "http:"], indirect=True)
-@pytest.mark.parametrize("name", ["order_tasks", "errors_and_cancel", "batch"])
+@pytest.mark.parametrize("name", ["order_tasks", "errors_and_cancel", "batch", "order_workflow", "approval", "fan_out"])
 def test_an_example_that_is_run_again_finds_what_it_did(run_example, name, url):
     run_example(name, url)
     run_example(name, url)

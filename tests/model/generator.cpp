@@ -15,6 +15,8 @@ using namespace std::chrono_literals;
 const std::vector<std::string> kNameSpaces{"default", "tenant"};
 const std::vector<std::string> kQueues{"a", "b", "c"};
 const std::vector<std::string> kKeys{"k0", "k1", "k2"};
+const std::vector<std::string> kWorkflows{"w0", "w1"};
+const std::vector<std::string> kSignals{"go", "stop"};
 const std::vector<Duration> kJumps{1ms, 300ms, 1s, 5s, 30s, 60s, 10min, 1h, 24h, 24h * 8};
 const std::vector<Duration> kSpans{0ms, 1ms, 1s, 10s, 1h, 24h};
 
@@ -52,7 +54,10 @@ class Generator {
     const Answer answer = perform(step, *model_);
     if (const auto* outcomes = std::get_if<std::vector<ClaimOutcome>>(&answer)) {
       for (const ClaimOutcome& outcome : *outcomes) {
-        for (const Execution& execution : outcome.executions) tokens_.push_back(token_of(execution));
+        for (const Execution& execution : outcome.executions) {
+          tokens_.push_back(token_of(execution));
+          if (execution.kind == Kind::workflow) turns_.push_back(execution);
+        }
       }
     }
     return step;
@@ -60,9 +65,10 @@ class Generator {
 
   Step next_step() {
     const std::size_t dice = below(100);
-    if (dice < 28) return batch([&] { return submission(); });
-    if (dice < 46) return batch([&] { return claim(); });
-    if (dice < 50) return batch([&] { return Extension{token(), any(kSpans)}; });
+    if (dice < 24) return batch([&] { return submission(); });
+    if (dice < 39) return batch([&] { return claim(); });
+    if (dice < 47 && !turns_.empty()) return batch([&] { return turn(); });
+    if (dice < 50) return batch([&] { return Extension{token(), any(kSpans), caller()}; });
     if (dice < 64) return batch([&] { return report(); });
     if (dice < 72) return batch([&] { return control(); });
     if (dice < 86) return Advance{any(kJumps)};
@@ -87,6 +93,9 @@ class Generator {
     return token;
   }
 
+  // Mostly whoever holds the lease, now and then somebody of another namespace.
+  std::string caller() { return chance(80) ? "" : name_space(); }
+
   Submission submission() {
     if (!submissions_.empty() && chance(5)) return any(submissions_);
     Task task("x");
@@ -99,12 +108,68 @@ class Generator {
     if (chance(50)) task.max_attempts(static_cast<std::int32_t>(1 + below(3)));
     if (chance(20)) task.retry({any(kSpans), 2, 1h});
     if (chance(10)) task.dry_run();
-    if (chance(5)) task.kind(Kind::workflow);
     if (chance(8) && !ids_.empty()) task.parent(any(ids_));
-    const Submission submission = task;
+    Submission submission = task;
+    if (chance(25)) make_workflow(submission);
     ids_.push_back(submission.execution.id);
     submissions_.push_back(submission);
     return submission;
+  }
+
+  void make_workflow(Submission& submission) {
+    Execution& execution = submission.execution;
+    execution.kind = Kind::workflow;
+    execution.concurrency_key.reset();
+    execution.idempotency_key = any(kWorkflows);
+    execution.identity = workflow_identity(execution.name_space, *execution.idempotency_key);
+  }
+
+  // What the code of a workflow might have asked for next.
+  Turn turn() {
+    const std::size_t recent = std::min<std::size_t>(turns_.size(), 3);
+    const Execution& run = chance(80) ? turns_[turns_.size() - 1 - below(recent)] : any(turns_);
+    Turn turn;
+    turn.token = token_of(run);
+    turn.name_space = caller();
+    turn.seen = run.run.events;
+    std::int32_t step = run.run.steps;
+    for (std::size_t n = below(4); n > 0; --n) add_command(turn, ++step);
+    if (chance(3) && !turn.events.empty()) ++turn.events.back().step;
+    const std::size_t dice = below(100);
+    if (dice >= 70 && dice < 80) turn.end = Turn::Completed{chance(50) ? std::optional<std::string>("7") : std::nullopt};
+    if (dice >= 80 && dice < 88) turn.end = Turn::Failed{{"E", "m"}};
+    if (dice >= 88 && dice < 94) turn.end = Turn::Stuck{{"NonDeterminism", "m"}};
+    if (dice >= 94) turn.end = Turn::Continued{fresh_id(), "3", hash_input("3")};
+    return turn;
+  }
+
+  void add_command(Turn& turn, std::int32_t step) {
+    Event event;
+    event.step = step;
+    event.kind = static_cast<Event::Kind>(below(6));
+    if (event.kind == Event::Kind::sleep) event.until = clock_.now() + any(kSpans);
+    if (event.kind == Event::Kind::wait_signal) {
+      event.name = any(kSignals);
+      if (chance(50)) event.until = clock_.now() + any(kSpans);
+    }
+    if (event.kind == Event::Kind::side_effect || event.kind == Event::Kind::version) event.value = "1";
+    if (event.kind == Event::Kind::task || event.kind == Event::Kind::child) {
+      Submission start = submission();
+      start.dry_run = false;
+      start.execution.kind = Kind::task;
+      start.execution.parent.reset();
+      if (event.kind == Event::Kind::child) make_workflow(start);
+      event.name = start.execution.type;
+      ids_.push_back(step_id(turn.token.execution, start.execution.type, step));
+      turn.starts.push_back({step, start});
+    }
+    turn.events.push_back(event);
+  }
+
+  ExecutionId fresh_id() {
+    const ExecutionId id = test_id(++last_id_);
+    ids_.push_back(id);
+    return id;
   }
 
   void give_identity(Task& task) {
@@ -133,6 +198,8 @@ class Generator {
     request.worker = "w" + std::to_string(below(3));
     request.lease = any(kJumps);
     request.secret = test_secret(++last_secret_);
+    request.tasks = chance(80);
+    request.workflows = chance(60);
     return request;
   }
 
@@ -144,6 +211,7 @@ class Generator {
     } else {
       report.outcome = Report::Failed{{"E", "m"}, chance(70)};
     }
+    report.name_space = caller();
     return report;
   }
 
@@ -151,8 +219,19 @@ class Generator {
     ControlRequest request;
     request.name_space = name_space();
     request.request_key = "r" + std::to_string(below(chance(50) ? 4 : 1000));
-    request.action = chance(50) ? ControlRequest::Action::cancel : ControlRequest::Action::retry;
-    request.target = id();
+    request.action = static_cast<ControlRequest::Action>(below(5));
+    if (chance(50)) {
+      request.target = id();
+    } else {
+      request.workflow_id = any(kWorkflows);
+    }
+    request.signal = any(kSignals);
+    request.payload = "9";
+    request.from_step = static_cast<std::int32_t>(below(5));
+    request.parameters = hash_input(std::to_string(below(2)));
+    request.fork_workflow_id = any(kWorkflows);
+    request.fork_identity = workflow_identity(request.name_space, request.fork_workflow_id);
+    request.fork_id = request.action == ControlRequest::Action::fork ? fresh_id() : ExecutionId();
     if (chance(30)) request.request_ttl = any(kSpans);
     return request;
   }
@@ -182,6 +261,7 @@ class Generator {
   ListFilter filter() {
     ListFilter filter;
     filter.name_space = name_space();
+    if (chance(30)) filter.kind = Kind::workflow;
     if (chance(30)) filter.queue = any(kQueues);
     if (chance(30)) filter.status = static_cast<Status>(below(7));
     if (chance(20)) filter.idempotency_key = any(kKeys);
@@ -199,6 +279,7 @@ class Generator {
       std::vector<IdentityHash> made;
       for (const std::string& name_space : kNameSpaces) {
         made.push_back(key_hash("x", "strict:1", name_space));
+        for (const std::string& id : kWorkflows) made.push_back(workflow_identity(name_space, id).hash);
         for (const std::string& key : kKeys) {
           made.push_back(key_hash("x", key, name_space));
           made.push_back(key_hash("x", "contextual:" + key, name_space));
@@ -209,7 +290,7 @@ class Generator {
     return all;
   }
 
-  Step everything() { return Look{kNameSpaces, hashes()}; }
+  Step everything() { return Look{ids_, kNameSpaces, hashes()}; }
 
   std::mt19937_64 random_;
   ManualClock clock_;
@@ -217,6 +298,7 @@ class Generator {
   std::vector<ExecutionId> ids_;
   std::vector<Submission> submissions_;
   std::vector<LeaseToken> tokens_;
+  std::vector<Execution> turns_;  // as they were claimed
   std::uint64_t last_id_ = 0;
   std::uint64_t last_secret_ = 0;
 };

@@ -29,6 +29,9 @@ Contents look(const Look& look, Store& store) {
   }
   for (const IdentityHash& hash : look.hashes) contents.identities.push_back(store.find_identity(hash));
   contents.counts = store.count();
+  for (const ExecutionId& run : look.runs) {
+    for (Event& event : store.history(run, 0, 100'000)) contents.events.push_back(std::move(event));
+  }
   return contents;
 }
 
@@ -70,7 +73,8 @@ std::string difference(const std::vector<Item>& expected, const std::vector<Item
 }
 std::string difference(const Contents& expected, const Contents& actual) {
   return list_difference(expected.executions, actual.executions) +
-         list_difference(expected.identities, actual.identities) + list_difference(expected.counts, actual.counts);
+         list_difference(expected.identities, actual.identities) + list_difference(expected.counts, actual.counts) +
+         list_difference(expected.events, actual.events);
 }
 std::string difference(const Thrown& expected, const Thrown& actual) { return difference(expected.what, actual.what); }
 std::string difference(std::monostate, std::monostate) { return {}; }
@@ -91,6 +95,7 @@ Answer perform(const Step& step, Store& store) {
               [&](const std::vector<Extension>& e) -> Answer { return store.extend(e); },
               [&](const std::vector<Report>& r) -> Answer { return store.finish(r); },
               [&](const std::vector<ControlRequest>& r) -> Answer { return store.control(r); },
+              [&](const std::vector<Turn>& t) -> Answer { return store.commit_turns(t); },
               [&](const Sweep& sweep) -> Answer { return store.sweep(sweep.limit); },
               [&](const Purge& purge) -> Answer { return store.purge(purge.limit); },
               [&](const Release& r) -> Answer { return store.release_identity(r.name_space, r.hash); },
@@ -129,6 +134,7 @@ std::ostream& operator<<(std::ostream& out, const Step& step) {
             [&](const std::vector<Extension>& e) { print_items(out, "extend", e); },
             [&](const std::vector<Report>& r) { print_items(out, "finish", r); },
             [&](const std::vector<ControlRequest>& r) { print_items(out, "control", r); },
+            [&](const std::vector<Turn>& t) { print_items(out, "commit", t); },
             [&](const Sweep& sweep) { out << "sweep " << sweep.limit; },
             [&](const Purge& purge) { out << "purge " << purge.limit; },
             [&](const Release& r) { out << "release " << r.name_space << ' ' << r.hash.to_string().substr(7, 8); },

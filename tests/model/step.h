@@ -35,18 +35,20 @@ struct List {
 };
 // Reads everything there is.
 struct Look {
+  std::vector<ExecutionId> runs;  // whose histories are read
   std::vector<std::string> name_spaces;
   std::vector<IdentityHash> hashes;
 };
 
 using Step =
     std::variant<std::vector<Submission>, std::vector<ClaimRequest>, std::vector<Extension>, std::vector<Report>,
-                 std::vector<ControlRequest>, Sweep, Purge, Release, Policies, Advance, List, Look>;
+                 std::vector<ControlRequest>, std::vector<Turn>, Sweep, Purge, Release, Policies, Advance, List, Look>;
 
 struct Contents {
   std::vector<Execution> executions;
   std::vector<std::optional<FoundIdentity>> identities;
   std::vector<QueueCount> counts;
+  std::vector<Event> events;
 
   bool operator==(const Contents&) const = default;
 };
@@ -59,6 +61,7 @@ struct Thrown {
 
 using Answer = std::variant<std::monostate, std::vector<SubmitOutcome>, std::vector<ClaimOutcome>,
                             std::vector<ExtendOutcome>, std::vector<FinishOutcome>, std::vector<ControlOutcome>,
+                            std::vector<TurnOutcome>,
                             SweepOutcome, PurgeOutcome, bool, std::vector<Execution>, Contents, Thrown>;
 
 // Does the step on a store. Moving the clock is left to whoever owns it.

@@ -92,6 +92,13 @@ std::ostream& operator<<(std::ostream& out, const Execution& e) {
   show(out, "lease", e.lease_secret);
   show(out, "lease_expires_at", e.lease_expires_at);
   show(out, "attempt_ends_by", e.attempt_ends_by);
+  if (e.step != 0) out << " step=" << e.step << " of " << e.parent_workflow_id;
+  flag(out, "awaited", e.awaited);
+  if (e.kind == Kind::workflow) {
+    out << " events=" << e.run.events << " seen=" << e.run.seen << " steps=" << e.run.steps << " stuck=" << e.run.stuck;
+    show(out, "wake_at", e.run.wake_at);
+    show(out, "continued_as", e.run.continued_as);
+  }
   return out;
 }
 
@@ -115,12 +122,24 @@ std::ostream& operator<<(std::ostream& out, const Submission& s) {
   return out;
 }
 
+std::ostream& operator<<(std::ostream& out, const Closed& c) {
+  return out << describe(c.id) << " of " << c.name_space << '/' << c.queue;
+}
+
+std::ostream& operator<<(std::ostream& out, const Effects& e) {
+  for (const Closed& closed : e.closed) out << " closed " << closed;
+  for (const Closed& ready : e.ready) out << " ready " << ready;
+  show(out, "next_due", e.next_due);
+  return out;
+}
+
 std::ostream& operator<<(std::ostream& out, const SubmitOutcome& o) {
   constexpr std::string_view kWords[] = {"created", "duplicate", "conflict"};
   out << kWords[static_cast<int>(o.kind)];
   flag(out, "purged", o.purged);
   show(out, "expires_at", o.expires_at);
   show(out, "superseded", o.superseded);
+  out << o.effects;
   return out << " execution={" << o.execution << '}';
 }
 
@@ -139,18 +158,20 @@ std::ostream& operator<<(std::ostream& out, const ClaimOutcome& o) {
 }
 
 std::ostream& operator<<(std::ostream& out, const Extension& e) {
-  return out << describe(e.token) << " lease=" << describe(e.lease);
+  out << describe(e.token) << " lease=" << describe(e.lease);
+  return e.name_space.empty() ? out : out << " of " << e.name_space;
 }
 
 std::ostream& operator<<(std::ostream& out, const ExtendOutcome& o) {
   out << (o.ok ? "ok" : "lost");
   flag(out, "cancel_requested", o.cancel_requested);
   show(out, "lease_expires_at", o.lease_expires_at);
-  return out;
+  return out << o.effects;
 }
 
 std::ostream& operator<<(std::ostream& out, const Report& r) {
   out << describe(r.token);
+  if (!r.name_space.empty()) out << " of " << r.name_space;
   if (const auto* completed = std::get_if<Report::Completed>(&r.outcome)) {
     return out << " completed " << completed->result.value_or("(nothing)");
   }
@@ -163,17 +184,18 @@ std::ostream& operator<<(std::ostream& out, const FinishOutcome& o) {
   out << "accepted " << o.status << ' ' << o.name_space << '/' << o.queue;
   show(out, "run_at", o.run_at);
   if (o.purged) out << " purged={" << *o.purged << '}';
-  return out;
+  return out << o.effects;
 }
 
 std::ostream& operator<<(std::ostream& out, const ControlRequest& r) {
-  return out << (r.action == ControlRequest::Action::cancel ? "cancel " : "retry ") << describe(r.target) << " in "
+  constexpr std::string_view kWords[] = {"cancel ", "retry ", "resume ", "fork ", "signal "};
+  return out << kWords[static_cast<int>(r.action)] << r.workflow_id.value_or(describe(r.target)) << " in "
              << r.name_space << " under " << r.request_key << " for " << describe(r.request_ttl);
 }
 
 std::ostream& operator<<(std::ostream& out, ControlOutcome::Kind kind) {
-  constexpr std::string_view kWords[] = {"done",           "not_found",     "not_retryable",
-                                         "identity_taken", "failed_before", "key_conflict"};
+  constexpr std::string_view kWords[] = {"done",     "not_found",    "not_retryable", "identity_taken",
+                                         "not_open", "no_such_step", "failed_before", "key_conflict"};
   return out << kWords[static_cast<int>(kind)];
 }
 
@@ -181,14 +203,34 @@ std::ostream& operator<<(std::ostream& out, const ControlOutcome& o) {
   out << o.kind;
   flag(out, "replayed", o.replayed);
   flag(out, "changed", o.changed);
-  out << " status=" << o.status << " before=" << o.before << " queue=" << o.queue;
+  out << " status=" << o.status << " before=" << o.before;
+  out << o.effects;
   show(out, "other", o.other);
-  flag(out, "closed", o.closed);
   return out;
 }
 
-std::ostream& operator<<(std::ostream& out, const Closed& c) {
-  return out << describe(c.id) << " of " << c.name_space << '/' << c.queue;
+std::ostream& operator<<(std::ostream& out, const Event& e) {
+  out << e.no << ' ' << to_string(e.kind) << " step=" << e.step << " name=" << e.name << " at=" << describe(e.at);
+  show(out, "key", e.key);
+  show(out, "execution", e.execution);
+  show(out, "until", e.until);
+  if (e.status) out << " status=" << *e.status;
+  show(out, "value", e.value);
+  if (e.error) out << " error=" << describe(*e.error);
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const Turn& t) {
+  constexpr std::string_view kEnds[] = {"suspended", "completed", "failed", "stuck", "continued"};
+  out << describe(t.token) << " seen=" << t.seen << ' ' << kEnds[t.end.index()];
+  for (const Event& event : t.events) out << "\n        {" << event << '}';
+  for (const Turn::Start& start : t.starts) out << "\n        step " << start.step << ": " << start.submission;
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const TurnOutcome& o) {
+  if (!o.accepted) return out << "lost";
+  return out << "accepted " << o.status << o.effects;
 }
 
 std::ostream& operator<<(std::ostream& out, const SweepOutcome& o) {

@@ -1,4 +1,4 @@
-// From a plain function to a handler. Nothing here is for callers.
+// From a plain function to a handler, of tasks and of workflows. Nothing here is for callers.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,19 @@
 #include "hapax/json.h"
 #include "hapax/task.h"
 
+namespace hapax {
+class Context;
+}
+
 namespace hapax::detail {
 
 // JSON in, JSON out ("" for nothing); throws what the function throws.
 using Handler = std::function<std::string(TaskContext&, const std::string& input_json)>;
+using WorkflowFunction = std::function<std::string(Context&, const std::string& input_json)>;
+
+// What a function returns, as a value of the caller's own.
+template <class T>
+using Plain = std::remove_cvref_t<T>;
 
 template <class T>
 struct Signature;
@@ -39,34 +48,35 @@ template <class F>
 concept HasSignature = requires { typename Signature<F>::Parameters; };
 
 template <class P>
-inline constexpr bool is_context = std::is_same_v<P, TaskContext&>;
+inline constexpr bool is_context = std::is_same_v<P, TaskContext&> || std::is_same_v<P, Context&>;
 
 template <class P>
 inline constexpr bool is_input = !is_context<P> && !std::is_same_v<std::remove_cvref_t<P>, TaskContext> &&
+                                 !std::is_same_v<std::remove_cvref_t<P>, Context> &&
                                  (!std::is_lvalue_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>);
 
-// The shapes a task may have.
-template <class Parameters>
+// The shapes a task may have; with Context for TaskContext, those of a workflow.
+template <class Parameters, class ContextType = TaskContext>
 struct Shape {
   static constexpr bool good = false;
 };
-template <>
-struct Shape<std::tuple<>> {
+template <class ContextType>
+struct Shape<std::tuple<>, ContextType> {
   static constexpr bool good = true, context = false, input = false;
 };
-template <class P>
-struct Shape<std::tuple<P>> {
-  static constexpr bool good = is_context<P> || is_input<P>, context = is_context<P>, input = is_input<P>;
+template <class P, class ContextType>
+struct Shape<std::tuple<P>, ContextType> {
+  static constexpr bool context = std::is_same_v<P, ContextType&>, input = is_input<P>, good = context || input;
   using Input = std::remove_cvref_t<P>;
 };
-template <class C, class P>
-struct Shape<std::tuple<C, P>> {
-  static constexpr bool good = is_context<C> && is_input<P>, context = true, input = true;
+template <class C, class P, class ContextType>
+struct Shape<std::tuple<C, P>, ContextType> {
+  static constexpr bool good = std::is_same_v<C, ContextType&> && is_input<P>, context = true, input = true;
   using Input = std::remove_cvref_t<P>;
 };
 
-template <class F, class ShapeOf>
-decltype(auto) call(F& function, TaskContext& context, const std::string& input_json) {
+template <class F, class ShapeOf, class ContextType>
+decltype(auto) call(F& function, ContextType& context, const std::string& input_json) {
   if constexpr (ShapeOf::input && ShapeOf::context) {
     return function(context, read<typename ShapeOf::Input>(input_json));
   } else if constexpr (ShapeOf::input) {
@@ -78,6 +88,19 @@ decltype(auto) call(F& function, TaskContext& context, const std::string& input_
   }
 }
 
+// JSON in, JSON out.
+template <class F, class ShapeOf, class ContextType>
+std::function<std::string(ContextType&, const std::string&)> in_json(F function) {
+  return [function = std::move(function)](ContextType& context, const std::string& input_json) mutable {
+    if constexpr (std::is_void_v<typename Signature<F>::Result>) {
+      call<F, ShapeOf>(function, context, input_json);
+      return std::string();
+    } else {
+      return write(call<F, ShapeOf>(function, context, input_json));
+    }
+  };
+}
+
 template <class F>
 Handler handler_of(F function) {
   static_assert(HasSignature<F>,
@@ -85,19 +108,27 @@ Handler handler_of(F function) {
                 "parameters), so that its input type is known");
   if constexpr (HasSignature<F>) {
     using ShapeOf = Shape<typename Signature<F>::Parameters>;
-    static_assert(ShapeOf::good,
-                  "hapax: a task takes nothing, its input, a hapax::TaskContext&, or a hapax::TaskContext& and then its "
-                  "input. The input is taken by value or by const reference");
-    if constexpr (ShapeOf::good) {
-      return [function = std::move(function)](TaskContext& context, const std::string& input_json) mutable {
-        if constexpr (std::is_void_v<typename Signature<F>::Result>) {
-          call<F, ShapeOf>(function, context, input_json);
-          return std::string();
-        } else {
-          return write(call<F, ShapeOf>(function, context, input_json));
-        }
-      };
-    }
+    static_assert(
+        ShapeOf::good,
+        "hapax: a task takes nothing, its input, a hapax::TaskContext&, or a hapax::TaskContext& and then its "
+        "input. The input is taken by value or by const reference");
+    if constexpr (ShapeOf::good) return in_json<F, ShapeOf, TaskContext>(std::move(function));
+  }
+}
+
+template <class F>
+WorkflowFunction workflow_of(F function) {
+  static_assert(
+      HasSignature<F>,
+      "hapax: a workflow must be a function, or a callable with one operator() that is not a template (no auto "
+      "parameters), so that its input type is known");
+  if constexpr (HasSignature<F>) {
+    using ShapeOf = Shape<typename Signature<F>::Parameters, Context>;
+    static_assert(
+        ShapeOf::good && ShapeOf::context,
+        "hapax: a workflow takes a hapax::Context&, and then its input if it has one. The input is taken by value "
+        "or by const reference");
+    if constexpr (ShapeOf::good && ShapeOf::context) return in_json<F, ShapeOf, Context>(std::move(function));
   }
 }
 
@@ -118,6 +149,20 @@ constexpr void check_input() {
   if constexpr (ShapeOf::good && ShapeOf::input) {
     static_assert(std::is_convertible_v<const Input&, typename ShapeOf::Input>,
                   "hapax: the input that is submitted is not what the task's function takes");
+  }
+}
+
+// The same for a step, or the start of a workflow: there nothing is given to a function that takes nothing.
+template <class Input, class ShapeOf>
+constexpr void check_step_input() {
+  static_assert(ShapeOf::good, "hapax: this function can be neither a task nor a workflow");
+  if constexpr (ShapeOf::good) {
+    if constexpr (ShapeOf::input) {
+      static_assert(std::is_convertible_v<const Input&, typename ShapeOf::Input>,
+                    "hapax: the input that is given is not what the function takes");
+    } else {
+      static_assert(std::is_same_v<Input, std::nullptr_t>, "hapax: this function takes no input, but is given one");
+    }
   }
 }
 

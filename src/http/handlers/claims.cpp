@@ -1,4 +1,5 @@
 // Workers: claim, heartbeat, finish.
+#include "http/answer.h"
 #include "http/parse_request.h"
 #include "http/service.h"
 #include "wire/write_answer.h"
@@ -7,21 +8,10 @@ namespace hapax::http {
 
 namespace {
 
-constexpr std::string_view kLeaseLost = "LeaseLost";
-constexpr std::string_view kLeaseLostMessage =
-    "The lease is not that of the running attempt: the attempt was taken away, or its task is closed. Nothing was "
-    "changed.";
-
-// The leases as sent, and which of them are tokens: only those go to the engine, the rest is lost from the start.
-struct Leases {
-  std::vector<std::string> texts;
-  std::vector<bool> known;
-};
-
-Response claim_response(const std::vector<Execution>& executions) {
+Response claim_response(const std::vector<Claimed>& claimed) {
   JsonWriter out;
   out.begin_object().key("claims").begin_array();
-  for (const Execution& execution : executions) wire::write_claim(out, execution);
+  for (const Claimed& each : claimed) wire::write_claim(out, each);
   out.end_array().end_object();
   return json_response(200, out.take());
 }
@@ -29,7 +19,7 @@ Response claim_response(const std::vector<Execution>& executions) {
 void claim(Backend& backend, Request& request, const Responder& responder) {
   ClaimCall call = parse_claim(parse_body(request), request.name_space);
   const bool waits = call.wait > Duration::zero();
-  auto waiting = backend.engine.claim(std::move(call), responder.reply<std::vector<Execution>>(claim_response));
+  auto waiting = backend.engine.claim(std::move(call), responder.reply<std::vector<Claimed>>(claim_response));
   if (waits && waiting) responder.wait(std::move(waiting));
 }
 
@@ -55,7 +45,7 @@ void heartbeat(Backend& backend, Request& request, const Responder& responder) {
   for (const std::string& text : leases.texts) {
     const auto token = LeaseToken::parse(text);
     leases.known.push_back(token.has_value());
-    if (token) extensions.push_back({*token, beat.lease});
+    if (token) extensions.push_back({*token, beat.lease, request.name_space});
   }
   if (extensions.empty()) return responder.answer(heartbeat_response(leases, {}));
   backend.engine.heartbeat(std::move(extensions),
@@ -98,7 +88,7 @@ void finish(Backend& backend, Request& request, const Responder& responder) {
     const auto token = LeaseToken::parse(item.lease);
     leases.known.push_back(token.has_value());
     leases.texts.push_back(std::move(item.lease));
-    if (token) reports.push_back({*token, std::move(item.outcome)});
+    if (token) reports.push_back({*token, std::move(item.outcome), request.name_space});
   }
   if (reports.empty()) return responder.answer(finish_response(leases, {}));
   backend.engine.finish(std::move(reports),

@@ -9,21 +9,36 @@ namespace hapax::http {
 
 namespace {
 
+// The type is part of an identity under its own scope, and says where else to look. Elsewhere it may be left away.
+std::string needed_type(const Query& query, std::optional<std::string> type, const std::optional<std::string>& queue,
+                        const std::optional<Scope>& scope) {
+  if (!scope || scope->tag == Scope::Tag::type) return query.required("type", std::move(type));
+  if (scope->tag == Scope::Tag::queue && !queue && !type) {
+    throw invalid_parameter("queue", "is required under the scope queue; or name a type, whose queue is taken");
+  }
+  return type.value_or("");
+}
+
+std::string describe_missing(const std::string& type, const std::string& key) {
+  const std::string of_type = type.empty() ? "" : " of type '" + type + "'";
+  return "No submission" + of_type + " with the key '" + key + "' is in the ledger.";
+}
+
 void find_identity(Backend& backend, Request& request, const Responder& responder) {
   Query query(request.query);
-  std::string type = query.required("type", query.name("type"));
+  auto given_type = query.name("type");
   std::string key = query.required("key", query.string("key"));
   if (auto wrong = check_idempotency_key(key)) throw invalid_parameter("key", *wrong);
   auto queue = query.name("queue");
   std::optional<Scope> scope;
   if (const auto text = query.name("scope")) scope = Scope::parse(*text);
   query.done();
+  std::string type = needed_type(query, std::move(given_type), queue, scope);
   backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space, type = std::move(type),
                                   key = std::move(key), queue = std::move(queue), scope = std::move(scope)] {
     const auto found = engine.find_identity(name_space, type, scope, queue, key);
     if (!found) {
-      throw RequestError(404, "IdentityNotFound",
-                         "No submission of type '" + type + "' with the key '" + key + "' is in the ledger.");
+      throw RequestError(404, "IdentityNotFound", describe_missing(type, key));
     }
     JsonWriter out;
     wire::write_identity(out, *found);

@@ -39,10 +39,12 @@ Response text_response(std::string_view body, std::string_view content_type) {
   return response;
 }
 
-// Nothing while the store fails: that is when the other metrics are needed most.
-std::optional<std::vector<QueueCount>> queue_counts(Engine& engine) {
+// Of one namespace, or of all. Nothing while the store fails: that is when the other metrics are needed most.
+std::optional<std::vector<QueueCount>> queue_counts(Engine& engine, const std::optional<std::string>& name_space) {
   try {
-    return engine.queue_counts();
+    std::vector<QueueCount> counts = engine.queue_counts();
+    if (name_space) std::erase_if(counts, [&](const QueueCount& count) { return count.name_space != *name_space; });
+    return counts;
   } catch (const Failure& failure) {
     spdlog::warn("http: metrics without the queues: {}", failure.what());
     return {};
@@ -64,9 +66,10 @@ void add_operation_routes(Router& router, Backend& backend) {
         });
       },
       Access::open);
-  router.add(Method::get, "/metrics", [&backend](Request&, const Responder& responder) {
-    backend.pool.answer(responder, [&backend] {
-      return text_response(backend.metrics->render(backend.engine.counters(), queue_counts(backend.engine)),
+  router.add(Method::get, "/metrics", [&backend](Request& request, const Responder& responder) {
+    const auto only = request.bound ? std::optional(request.name_space) : std::nullopt;
+    backend.pool.answer(responder, [&backend, only] {
+      return text_response(backend.metrics->render(backend.engine.counters(), queue_counts(backend.engine, only)),
                            "text/plain; version=0.0.4; charset=utf-8");
     });
   });

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "core/field.h"
+#include "http/answer.h"
 #include "http/error.h"
 #include "http/parse_request.h"
 #include "http/query.h"
@@ -16,15 +17,6 @@ ExecutionId task_id(const Request& request) {
   const auto id = ExecutionId::parse(request.params.at(0));
   if (!id) throw task_not_found(request.params.at(0));
   return *id;
-}
-
-Response submit_response(std::vector<SubmitResult> results) {
-  const SubmitResult& result = results.at(0);
-  JsonWriter out;
-  wire::write_submit_result(out, result);
-  if (const auto* refusal = std::get_if<Refusal>(&result)) return json_response(status_of(*refusal), out.take());
-  const auto& receipt = std::get<Receipt>(result);
-  return json_response(receipt.created && !receipt.dry_run ? 201 : 200, out.take());
 }
 
 void submit(Backend& backend, Request& request, const Responder& responder) {
@@ -92,21 +84,10 @@ void get_task(Backend& backend, Request& request, const Responder& responder) {
 }
 
 void list_tasks(Backend& backend, Request& request, const Responder& responder) {
-  ListFilter filter = parse_list(request.query, request.name_space);
-  backend.pool.answer(responder, [&engine = backend.engine, filter = std::move(filter)]() mutable {
-    const auto limit = static_cast<std::size_t>(filter.limit);
-    ++filter.limit;  // one more tells whether there is a next page
-    std::vector<Execution> executions = engine.list(filter);
-    const bool more = executions.size() > limit;
-    if (more) executions.resize(limit);
-    JsonWriter out;
-    out.begin_object().key("executions").begin_array();
-    for (const Execution& execution : executions) wire::write_execution(out, execution);
-    out.end_array().key("next_cursor");
-    more ? out.string(executions.back().id.to_string()) : out.null();
-    out.end_object();
-    return json_response(200, out.take());
-  });
+  backend.pool.answer(responder,
+                      [&engine = backend.engine, list = parse_list(request.query, request.name_space, Kind::task)] {
+                        return list_response(engine, list);
+                      });
 }
 
 void get_result(Backend& backend, Request& request, const Responder& responder) {
@@ -118,16 +99,9 @@ void get_result(Backend& backend, Request& request, const Responder& responder) 
       request.name_space, id, wait,
       responder.reply<std::optional<Execution>>([id](const std::optional<Execution>& execution) {
         if (!execution) throw task_not_found(id.to_string());
-        JsonWriter out;
-        wire::write_result(out, *execution);
-        return json_response(is_closed(execution->status) ? 200 : 202, out.take());
+        return result_response(*execution);
       }));
   if (wait > Duration::zero() && waiting) responder.wait(std::move(waiting));
-}
-
-int control_status(ControlOutcome::Kind kind) {
-  if (kind == ControlOutcome::Kind::done) return 200;
-  return kind == ControlOutcome::Kind::not_found ? 404 : 409;
 }
 
 Response control_response(std::string_view id, const ControlOutcome& outcome) {

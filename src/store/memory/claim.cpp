@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "core/rate.h"
 #include "core/transition.h"
@@ -11,11 +12,13 @@ void keep_earliest(std::optional<Time>& earliest, Time time) {
   if (!earliest || time < *earliest) earliest = time;
 }
 
+const QueuePolicy kUnlimited;  // a turn is no task: the limits are of those
+
 // One queue during a claim: its due tasks in order, and what its limits still let through.
 class QueueTurn {
  public:
   QueueTurn(Tables& tables, const QueueName& name, Time now)
-      : tables_(tables), name_(name), policy_(tables.policies->of(name.first, name.second)), now_(now) {
+      : tables_(tables), name_(name), policy_(name.kind == Kind::task ? tables.policies->of(name.name_space, name.queue) : kUnlimited), now_(now) {
     const auto open = tables.open().find(name);
     if (open == tables.open().end()) return;
     tasks_ = &open->second;
@@ -127,7 +130,8 @@ ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
   std::vector<QueueTurn> turns;
   for (const std::string& queue : request.queues) {
     if (tables.policies->of(request.name_space, queue).paused) continue;
-    turns.emplace_back(tables, QueueName(request.name_space, queue), now);
+    if (request.tasks) turns.emplace_back(tables, QueueName{request.name_space, queue, Kind::task}, now);
+    if (request.workflows) turns.emplace_back(tables, QueueName{request.name_space, queue, Kind::workflow}, now);
   }
 
   const auto limit = static_cast<std::size_t>(std::max(request.limit, 0));
@@ -152,7 +156,11 @@ ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
   for (const ExecutionId& id : taken) {
     tables.change(id,
                   [&](Execution& task) { start_attempt(task, request.worker, request.secret, request.lease, now); });
-    outcome.executions.push_back(*tables.find(id));
+    const Execution& taken_one = *tables.find(id);
+    if (taken_one.kind == Kind::workflow) {
+      outcome.events.push_back(events_after(tables, id, taken_one.run.seen, std::numeric_limits<std::int32_t>::max()));
+    }
+    outcome.executions.push_back(taken_one);
   }
   return outcome;
 }

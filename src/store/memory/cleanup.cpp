@@ -12,11 +12,17 @@ SweepOutcome sweep(Tables& tables, std::int32_t limit, Time now) {
 
   SweepOutcome outcome;
   for (const ExecutionId& id : ids) {
-    if (!tables.change(id, [&](Execution& execution) { return expire(execution, now); })) continue;
-    const Execution& execution = *tables.find(id);
-    const Closed swept{id, execution.name_space, execution.queue};
-    (is_closed(execution.status) ? outcome.closed : outcome.pending).push_back(swept);
-    tables.purge_if_unretained(id, now);
+    Effects effects;
+    if (tables.change(id, [&](Execution& execution) { return expire(execution, now); })) {
+      const Execution& execution = *tables.find(id);
+      const Closed swept{id, execution.name_space, execution.queue, execution.kind};
+      (is_closed(execution.status) ? effects.closed : effects.ready).push_back(swept);
+      settle_closed(tables, id, effects, now);
+    } else if (tables.find(id)->status == Status::suspended) {
+      wake_run(tables, id, effects, now);
+    }
+    outcome.closed.insert(outcome.closed.end(), effects.closed.begin(), effects.closed.end());
+    outcome.pending.insert(outcome.pending.end(), effects.ready.begin(), effects.ready.end());
   }
   outcome.more = std::ssize(ids) >= limit;
   if (!tables.due().empty() && tables.due().begin()->first > now) outcome.next_due = tables.due().begin()->first;
@@ -60,7 +66,7 @@ std::int64_t erase_expired(Map& map, std::int32_t limit, Time now, ExpiresAt exp
 PurgeOutcome purge(Tables& tables, std::int32_t limit, Time now) {
   PurgeOutcome outcome;
   for (const ExecutionId& id : over_retention(tables, limit, now)) {
-    tables.purge(id, now);
+    tables.remember_report(tables.purge(id, now), now);
     ++outcome.executions;
   }
   outcome.identities = erase_expired(tables.ledger, limit, now, [](const LedgerEntry& entry) {
@@ -68,6 +74,7 @@ PurgeOutcome purge(Tables& tables, std::int32_t limit, Time now) {
   });
   outcome.requests = erase_expired(tables.requests, limit, now,
                                    [](const StoredRequest& request) { return std::optional(request.expires_at); });
+  tables.forget_reports(now);
   outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
   return outcome;
 }

@@ -46,6 +46,14 @@ class MemoryStore final : public Store {
     return for_each<ControlOutcome>(requests, memory::control);
   }
 
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns) override {
+    return for_each<TurnOutcome>(turns, memory::commit_turn);
+  }
+  std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
+    const std::lock_guard lock(mutex_);
+    return memory::events_after(tables_, run, after, limit);
+  }
+
   SweepOutcome sweep(std::int32_t limit) override {
     const std::lock_guard lock(mutex_);
     return memory::sweep(tables_, limit, clock_.now());
@@ -77,13 +85,16 @@ class MemoryStore final : public Store {
     const std::lock_guard lock(mutex_);
     std::vector<QueueCount> counts;
     for (const auto& [name, tasks] : tables_.open()) {
-      QueueCount count{name.first, name.second, 0, tasks.running, std::nullopt};
+      if (counts.empty() || counts.back().name_space != name.name_space || counts.back().queue != name.queue) {
+        counts.push_back({name.name_space, name.queue, 0, 0, std::nullopt});
+      }
+      QueueCount& count = counts.back();
+      count.running += tasks.running;
       for (const auto& [priority, level] : tasks.pending) {
         count.pending += std::ssize(level);
         const Time first = level.begin()->first;
         if (!count.oldest_run_at || first < *count.oldest_run_at) count.oldest_run_at = first;
       }
-      counts.push_back(std::move(count));
     }
     return counts;
   }

@@ -51,11 +51,13 @@ std::optional<SubmitOutcome> answer_of_before(Tables& tables, const Submission& 
   return std::nullopt;
 }
 
-void cancel_owner(Tables& tables, const ExecutionId& id, Time now) {
+Effects cancel_owner(Tables& tables, const ExecutionId& id, Time now) {
   const Execution& owner = *tables.find(id);
   const Duration grace = tables.policies->of(owner.name_space, owner.queue).cancel_grace;
   tables.change(id, [&](Execution& execution) { return request_cancel(execution, grace, now); });
-  tables.purge_if_unretained(id, now);
+  Effects effects;
+  settle_closed(tables, id, effects, now);
+  return effects;
 }
 
 SubmitOutcome create(Tables& tables, const Submission& submission, Time now) {
@@ -89,8 +91,10 @@ SubmitOutcome submit(Tables& tables, const Submission& submission, Time now) {
     const bool same = !identity->compares_input() || submission.execution.input_hash == entry.input_hash;
     return answer_with_owner(tables, same ? SubmitOutcome::Kind::duplicate : SubmitOutcome::Kind::conflict, entry);
   }
-  if (verdict == Verdict::cancel_owner && !submission.dry_run) cancel_owner(tables, owner_id, now);
+  Effects effects;
+  if (verdict == Verdict::cancel_owner && !submission.dry_run) effects = cancel_owner(tables, owner_id, now);
   SubmitOutcome outcome = create(tables, submission, now);
+  outcome.effects = std::move(effects);
   outcome.superseded = owner_id;
   return outcome;
 }

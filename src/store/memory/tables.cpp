@@ -14,15 +14,17 @@ const Execution* Tables::find(const std::string& name_space, const ExecutionId& 
 
 void Tables::insert(Execution execution) {
   const ExecutionId id = execution.id;
+  if (execution.kind == Kind::workflow) runs_.emplace(execution.idempotency_key.value_or(""), id);
+  if (execution.parent) steps_.emplace(*execution.parent, id);
   index(executions_.emplace(id, std::move(execution)).first->second);
 }
 
 void Tables::index(const Execution& execution) {
   if (const auto due = execution.due_at()) due_.emplace(*due, execution.id);
   if (execution.status == Status::pending) {
-    open_[{execution.name_space, execution.queue}].pending[execution.priority].emplace(execution.run_at, execution.id);
+    open_[{execution.name_space, execution.queue, execution.kind}].pending[execution.priority].emplace(execution.run_at, execution.id);
   } else if (execution.status == Status::running) {
-    OpenTasks& tasks = open_[{execution.name_space, execution.queue}];
+    OpenTasks& tasks = open_[{execution.name_space, execution.queue, execution.kind}];
     ++tasks.running;
     if (execution.concurrency_key) ++tasks.running_by_key[*execution.concurrency_key];
   } else if (is_closed(execution.status)) {
@@ -38,7 +40,7 @@ void Tables::unindex(const Execution& execution) {
     if (closed->second.empty()) closed_.erase(closed);
     return;
   }
-  const auto open = open_.find({execution.name_space, execution.queue});
+  const auto open = open_.find({execution.name_space, execution.queue, execution.kind});
   if (open == open_.end()) return;
   OpenTasks& tasks = open->second;
   if (execution.status == Status::pending) {
@@ -59,6 +61,16 @@ LedgerEntry* Tables::entry_owned_by(const Execution& execution) {
   if (!execution.identity) return nullptr;
   const auto entry = ledger.find(execution.identity->hash);
   return entry != ledger.end() && entry->second.owner == execution.id ? &entry->second : nullptr;
+}
+
+void Tables::give_identity(const Execution& execution) {
+  LedgerEntry& entry = ledger[execution.identity->hash];
+  entry.identity = *execution.identity;
+  entry.name_space = execution.name_space;
+  entry.owner = execution.id;
+  entry.input_hash = execution.input_hash;
+  entry.created_at = execution.created_at;
+  entry.tombstone.reset();
 }
 
 namespace {
@@ -87,6 +99,14 @@ bool Tables::may_be_purged(const Execution& execution) const {
 Execution Tables::purge(const ExecutionId& id, Time now) {
   unindex(executions_.at(id));
   Execution execution = std::move(executions_.extract(id).mapped());
+  const auto is_it = [&](const auto& entry) { return entry.second == id; };
+  if (execution.kind == Kind::workflow) {
+    std::erase_if(runs_, is_it);
+    histories.erase(id);
+    signals.erase(id);
+    std::erase_if(waits, [&](const auto& entry) { return entry.first.first == id; });
+  }
+  if (execution.parent) std::erase_if(steps_, is_it);
   if (LedgerEntry* entry = entry_owned_by(execution)) {
     if (entry->expires_at && *entry->expires_at > now) {
       entry->tombstone =
@@ -97,6 +117,22 @@ Execution Tables::purge(const ExecutionId& id, Time now) {
     }
   }
   return execution;
+}
+
+void Tables::remember_report(const Execution& closed, Time now) {
+  const Time until = *closed.finished_at + kReportMemory;
+  if (until <= now) return;
+  if (auto report = closing_report(closed)) reports_.insert_or_assign(closed.id, std::pair(*std::move(report), until));
+}
+
+const ClosingReport* Tables::report_before(const Report& report, Time now) const {
+  const auto found = reports_.find(report.token.execution);
+  if (found == reports_.end() || found->second.second <= now) return nullptr;
+  return is_repeated_by(found->second.first, report) ? &found->second.first : nullptr;
+}
+
+void Tables::forget_reports(Time now) {
+  std::erase_if(reports_, [&](const auto& entry) { return entry.second.second <= now; });
 }
 
 std::optional<Execution> Tables::purge_if_unretained(const ExecutionId& id, Time now) {

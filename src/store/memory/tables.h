@@ -18,10 +18,16 @@
 #include "core/policy.h"
 #include "core/rate.h"
 #include "store/store.h"
+#include "store/workflow/rules.h"
 
 namespace hapax::memory {
 
-using QueueName = std::pair<std::string, std::string>;  // namespace, queue
+struct QueueName {
+  std::string name_space, queue;
+  Kind kind = Kind::task;  // turns of workflows wait apart from tasks
+
+  auto operator<=>(const QueueName&) const = default;
+};
 using TimeOrder = std::set<std::pair<Time, ExecutionId>>;
 
 // What is open in one queue.
@@ -35,9 +41,7 @@ struct OpenTasks {
 
 // What a control operation came to, kept under its request key.
 struct StoredRequest {
-  ControlRequest::Action action = ControlRequest::Action::cancel;
-  ExecutionId target;
-  ControlOutcome outcome;
+  PastRequest past;
   Time expires_at;
 };
 
@@ -46,6 +50,8 @@ class Tables {
   using Closed = std::map<std::tuple<std::string, std::string, Kind>, TimeOrder>;  // by namespace, queue, kind
 
   const std::map<ExecutionId, Execution>& executions() const { return executions_; }
+  const std::multimap<std::string, ExecutionId>& runs() const { return runs_; }  // of workflows, by workflow id
+  const std::multimap<ExecutionId, ExecutionId>& steps() const { return steps_; }  // by run
   const std::map<QueueName, OpenTasks>& open() const { return open_; }
   const Closed& closed() const { return closed_; }  // each by finished_at
   const TimeOrder& due() const { return due_; }     // by due_at
@@ -66,6 +72,9 @@ class Tables {
   // The ledger entry of an execution while that owns it.
   LedgerEntry* entry_owned_by(const Execution& execution);
 
+  // Makes the execution the owner of its identity. What the entry had as its expiry stays.
+  void give_identity(const Execution& execution);
+
   bool is_live(const LedgerEntry& entry, Time now) const;
   std::optional<Time> dies_at(const LedgerEntry& entry) const;
 
@@ -78,10 +87,18 @@ class Tables {
   // Deletes the execution if it has just been closed and its retention is nothing; gives back what it was.
   std::optional<Execution> purge_if_unretained(const ExecutionId& id, Time now);
 
+  // Keeps what a repeated report must be answered with, where the execution that it closed goes early.
+  void remember_report(const Execution& closed, Time now);
+  const ClosingReport* report_before(const Report& report, Time now) const;
+  void forget_reports(Time now);
+
   std::map<IdentityHash, LedgerEntry> ledger;
   std::map<QueueName, RateState> rates;
   std::map<std::pair<std::string, std::string>, StoredRequest> requests;  // by namespace, request key
   std::map<std::tuple<std::string, SettingDocument::Kind, std::string>, std::string> settings;
+  std::map<ExecutionId, std::vector<Event>> histories;                       // by run
+  std::map<std::pair<ExecutionId, std::int32_t>, Wait> waits;                // by run and step
+  std::map<ExecutionId, std::vector<Event>> signals;                         // by run: those nobody has waited for
   std::shared_ptr<const QueuePolicies> policies = std::make_shared<QueuePolicies>();
 
  private:
@@ -105,8 +122,11 @@ class Tables {
 
   std::map<ExecutionId, Execution> executions_;
   std::map<QueueName, OpenTasks> open_;
+  std::multimap<std::string, ExecutionId> runs_;
+  std::multimap<ExecutionId, ExecutionId> steps_;
   Closed closed_;
   TimeOrder due_;
+  std::map<ExecutionId, std::pair<ClosingReport, Time>> reports_;  // until when
 };
 
 }  // namespace hapax::memory

@@ -5,6 +5,10 @@
 
 namespace hapax::memory {
 
+// After a transition: if it closed the execution, tells the workflows that waited for it, and deletes what has no retention.
+// Gives back what was deleted.
+std::optional<Execution> settle_closed(Tables& tables, const ExecutionId& id, Effects& effects, Time now);
+
 SubmitOutcome submit(Tables& tables, const Submission& submission, Time now);
 ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now);
 ExtendOutcome extend(Tables& tables, const Extension& extension, Time now);
@@ -12,5 +16,10 @@ FinishOutcome finish(Tables& tables, const Report& report, Time now);
 ControlOutcome control(Tables& tables, const ControlRequest& request, Time now);
 SweepOutcome sweep(Tables& tables, std::int32_t limit, Time now);
 PurgeOutcome purge(Tables& tables, std::int32_t limit, Time now);
+void wake_run(Tables& tables, const ExecutionId& id, Effects& effects, Time now);  // a suspended one that is due
+std::optional<ExecutionId> latest_run(const Tables& tables, const std::string& name_space,
+                                      const std::string& workflow_id);
+TurnOutcome commit_turn(Tables& tables, const Turn& turn, Time now);
+std::vector<Event> events_after(const Tables& tables, const ExecutionId& run, std::int64_t after, std::int32_t limit);
 
 }  // namespace hapax::memory

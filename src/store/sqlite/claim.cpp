@@ -7,6 +7,7 @@
 
 #include "core/rate.h"
 #include "core/transition.h"
+#include "store/sqlite/run_tables.h"
 #include "store/sqlite/verbs.h"
 
 namespace hapax::sqlite {
@@ -18,6 +19,8 @@ constexpr std::int64_t kChunk = 64;  // candidates read ahead, where there are s
 void keep_earliest(std::optional<Time>& earliest, Time time) {
   if (!earliest || time < *earliest) earliest = time;
 }
+
+const QueuePolicy kUnlimited;  // a turn is no task: the limits are of those
 
 constexpr std::int64_t kAboveAllPriorities = std::int64_t{std::numeric_limits<std::int32_t>::max()} + 1;
 
@@ -179,13 +182,17 @@ Claim::Claim(Connection& db)
 ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
   const std::int64_t limit = std::max(request.limit, 0);
   const std::int64_t chunk =
-      request.queues.size() == 1 ? std::max<std::int64_t>(limit, 1) : std::min(kChunk, limit + 1);
+      request.queues.size() == 1 && !(request.tasks && request.workflows) ? std::max<std::int64_t>(limit, 1) : std::min(kChunk, limit + 1);
   std::vector<QueueTurn> turns;
-  turns.reserve(request.queues.size());
+  turns.reserve(request.queues.size() * 2);
   for (const std::string& queue : request.queues) {
     const QueuePolicy& policy = batch.policies.of(request.name_space, queue);
-    const auto queue_no = policy.paused ? std::nullopt : batch.tables.find_queue(request.name_space, queue);
-    if (queue_no) turns.emplace_back(*this, batch, *queue_no, policy, chunk);
+    if (policy.paused) continue;
+    for (const Kind kind : {Kind::task, Kind::workflow}) {
+      if (!(kind == Kind::task ? request.tasks : request.workflows)) continue;
+      const auto queue_no = batch.tables.find_queue(request.name_space, queue, kind);
+      if (queue_no) turns.emplace_back(*this, batch, *queue_no, kind == Kind::task ? policy : kUnlimited, chunk);
+    }
   }
 
   ClaimOutcome outcome;
@@ -199,6 +206,9 @@ ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
     Row row = first->take_next();
     start_attempt(row.execution, request.worker, request.secret, request.lease, batch.now);
     batch.tables.save(row, row.execution.failed_attempts.size());
+    if (row.execution.kind == Kind::workflow) {
+      outcome.events.push_back(batch.tables.runs().events(row.seq, row.execution.run.seen, kAllEvents));
+    }
     outcome.executions.push_back(std::move(row.execution));
   }
 

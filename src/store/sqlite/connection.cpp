@@ -23,7 +23,8 @@ void check_path(const ConnectionOptions& options) {
     throw Failure(Failure::Code::misuse, fmt::format("{} is a directory: name a file in it", path));
   }
   if (!std::filesystem::exists(status) && !options.create) {
-    throw Failure(Failure::Code::misuse, fmt::format("{} does not exist: check the path, or let it be created", path));
+    throw Failure(Failure::Code::misuse,
+                  fmt::format("{} does not exist: check the path, or create it with `hapax migrate`", path));
   }
 }
 

@@ -11,7 +11,12 @@ namespace {
 
 // The narrowest index there is for the filter; the rest is checked row by row.
 std::string list_sql(const ListFilter& filter) {
-  const char* index = filter.idempotency_key ? "keys" : filter.parent ? "steps" : "execution_ids";
+  const bool unsuccessful = filter.status && is_closed(*filter.status) && *filter.status != Status::completed;
+  const char* index = filter.idempotency_key             ? "keys"
+                      : filter.parent                    ? "steps"
+                      : filter.status == Status::running ? "running"
+                      : unsuccessful                     ? "unsuccessful"
+                                                         : "execution_ids";
   std::string sql = fmt::format(
       "SELECT {} FROM executions e INDEXED BY {} JOIN queues q ON q.queue_no = e.queue_no"
       " WHERE q.name_space = ?1 AND e.kind = ?2",
@@ -20,7 +25,8 @@ std::string list_sql(const ListFilter& filter) {
   if (filter.queue) sql += " AND q.queue = ?4";
   if (filter.type) sql += " AND e.type = ?5";
   if (filter.idempotency_key) sql += " AND e.key_hash = ?6 AND e.idempotency_key = ?7";
-  if (filter.status) sql += " AND e.status = ?8";
+  // Written out, so that SQLite sees that the partial index has them all.
+  if (filter.status) sql += fmt::format(" AND e.status = {}", static_cast<int>(*filter.status));
   if (filter.parent) sql += " AND e.parent = ?9";
   return sql + " ORDER BY e.id DESC LIMIT ?10";
 }

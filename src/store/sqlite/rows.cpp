@@ -6,11 +6,12 @@ namespace hapax::sqlite {
   "e.seq, e.id, e.queue_no, e.kind, e.status, e.priority, e.run_at, e.attempt, e.attempt_limit, e.max_attempts, " \
   "e.retry_initial_ms, e.retry_factor, e.retry_max_ms, e.timeout_ms, e.deadline_at, e.created_at, e.started_at, " \
   "e.finished_at, e.cancel_requested_at, e.cancel_by, e.lease_secret, e.lease_expires_at, e.attempt_ends_by, "    \
-  "e.failures, e.worker, e.concurrency_key, e.error_type, e.error_message, e.result, e.identity_hash, e.parent"
+  "e.failures, e.worker, e.concurrency_key, e.error_type, e.error_message, e.result, e.identity_hash, e.parent, " \
+  "e.step, e.awaited"
 
 const char* const kStateColumns = HAPAX_STATE_COLUMNS;
 const char* const kAllColumns = HAPAX_STATE_COLUMNS
-    ", e.strategy, e.scope_tag, e.scope_name, e.type, e.idempotency_key, e.input_hash, "
+    ", e.strategy, e.scope_tag, e.scope_name, e.type, e.idempotency_key, e.parent_workflow_id, e.input_hash, "
     "coalesce(e.input, (SELECT l.input FROM large_inputs l WHERE l.seq = e.seq))";
 
 #undef HAPAX_STATE_COLUMNS
@@ -19,16 +20,16 @@ const char* const kInsertExecution = R"sql(
 INSERT INTO executions (
   seq, id, queue_no, kind, status, priority, run_at, due_at, attempt, attempt_limit, max_attempts,
   retry_initial_ms, retry_factor, retry_max_ms, timeout_ms, deadline_at, created_at,
-  worker, concurrency_key, identity_hash, parent, strategy, scope_tag, scope_name,
-  type, key_hash, idempotency_key, input_hash, input)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  worker, concurrency_key, identity_hash, parent, step, awaited, strategy, scope_tag, scope_name,
+  type, key_hash, idempotency_key, parent_workflow_id, input_hash, input)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO NOTHING)sql";
 
 const char* const kUpdateExecution = R"sql(
 UPDATE executions SET
   status = ?, parked = 0, run_at = ?, due_at = ?, attempt = ?, attempt_limit = ?, deadline_at = ?, started_at = ?,
   finished_at = ?, cancel_requested_at = ?, cancel_by = ?, lease_secret = ?, lease_expires_at = ?, attempt_ends_by = ?,
-  failures = ?, worker = ?, error_type = ?, error_message = ?, result = ?
+  failures = ?, worker = ?, error_type = ?, error_message = ?, result = ?, awaited = ?
 WHERE seq = ?)sql";
 
 const char* const kSelectAttempts = R"sql(
@@ -77,19 +78,22 @@ void read_state(const Run& run, Row& row) {
   e.result = run.text_if(28);
   if (!run.is_null(29)) e.identity.emplace().hash = run.bytes<IdentityHash>(29);
   e.parent = run.bytes_if<ExecutionId>(30);
+  e.step = run.int32(31);
+  e.awaited = run.int32(32) != 0;
 }
 
 void read_all(const Run& run, Row& row) {
   read_state(run, row);
   Execution& e = row.execution;
   if (e.identity) {
-    e.identity->strategy = static_cast<Strategy>(run.int32(31));
-    e.identity->scope = {static_cast<Scope::Tag>(run.int32(32)), std::string(run.text(33))};
+    e.identity->strategy = static_cast<Strategy>(run.int32(33));
+    e.identity->scope = {static_cast<Scope::Tag>(run.int32(34)), std::string(run.text(35))};
   }
-  e.type = run.text(34);
-  e.idempotency_key = run.text_if(35);
-  e.input_hash = run.bytes<InputHash>(36);
-  e.input = run.text(37);
+  e.type = run.text(36);
+  e.idempotency_key = run.text_if(37);
+  e.parent_workflow_id = run.text(38);
+  e.input_hash = run.bytes<InputHash>(39);
+  e.input = run.text(40);
 }
 
 void bind_new(Run& run, const Row& row) {
@@ -99,16 +103,27 @@ void bind_new(Run& run, const Row& row) {
   run.bind(e.retry.initial).bind(e.retry.factor).bind(e.retry.max);
   run.bind(e.timeout).bind(e.deadline_at).bind(e.created_at).bind(e.concurrency_key);
   if (e.identity) {
-    run.bind(e.identity->hash).bind(e.parent).bind(static_cast<std::int32_t>(e.identity->strategy));
+    run.bind(e.identity->hash);
+  } else {
+    run.bind(std::nullopt);
+  }
+  run.bind(e.parent).bind(e.step).bind(static_cast<std::int32_t>(e.awaited));
+  if (e.identity) {
+    run.bind(static_cast<std::int32_t>(e.identity->strategy));
     run.bind(static_cast<std::int32_t>(e.identity->scope.tag)).bind(e.identity->scope.name);
   } else {
-    run.bind(std::nullopt).bind(e.parent).bind(std::nullopt).bind(std::nullopt).bind(std::nullopt);
+    run.bind(std::nullopt).bind(std::nullopt).bind(std::nullopt);
   }
   run.bind(e.type);
   if (e.idempotency_key) {
     run.bind(key_hash(*e.idempotency_key)).bind(*e.idempotency_key);
   } else {
     run.bind(std::nullopt).bind(std::nullopt);
+  }
+  if (e.parent) {
+    run.bind(e.parent_workflow_id);
+  } else {
+    run.bind(std::nullopt);
   }
   run.bind(e.input_hash);
   if (e.input.size() > kLargeInput) {
@@ -128,7 +143,7 @@ void bind_state(Run& run, const Row& row) {
   } else {
     run.bind(std::nullopt).bind(std::nullopt);
   }
-  run.bind(e.result).bind(row.seq);
+  run.bind(e.result).bind(static_cast<std::int32_t>(e.awaited)).bind(row.seq);
 }
 
 AttemptRecord read_attempt(const Run& run) {

@@ -27,7 +27,7 @@ extern const char* const kAllColumns;
 // are the failed attempts.
 void read_state(const Run& run, Row& row);
 void read_all(const Run& run, Row& row);
-constexpr int kAllColumnCount = 38;
+constexpr int kAllColumnCount = 41;
 
 // Inputs longer than this are kept in large_inputs.
 constexpr std::size_t kLargeInput = 2000;

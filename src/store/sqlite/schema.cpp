@@ -159,7 +159,167 @@ CREATE TABLE checks (
 );
 )sql";
 
-constexpr std::array<Migration, 1> kMigrations{{{1, kTasks}}};
+// Workflows: turns wait in queues of their own, steps know their run. The columns that finishing reads stay in front.
+constexpr const char* kWorkflows = R"sql(
+DROP INDEX execution_ids;
+DROP INDEX ready;
+DROP INDEX parked;
+DROP INDEX running;
+DROP INDEX due;
+DROP INDEX closed;
+DROP INDEX keys;
+DROP INDEX steps;
+ALTER TABLE executions RENAME TO executions_1;
+ALTER TABLE queues RENAME TO queues_1;
+
+CREATE TABLE queues (
+  queue_no INTEGER PRIMARY KEY,
+  name_space TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  kind INTEGER NOT NULL,  -- of what waits here: the turns of workflows have a number apart from the tasks
+  UNIQUE (name_space, queue, kind)
+);
+INSERT INTO queues SELECT queue_no, name_space, queue, 0 FROM queues_1;
+DROP TABLE queues_1;
+
+CREATE TABLE executions (
+  seq INTEGER PRIMARY KEY,
+  id BLOB NOT NULL,
+  queue_no INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  status INTEGER NOT NULL,
+  parked INTEGER NOT NULL DEFAULT 0,  -- pending, but its concurrency key has no free slot
+  priority INTEGER NOT NULL,
+  run_at INTEGER NOT NULL,
+  due_at INTEGER,                     -- when sweeping has something to do here
+  attempt INTEGER NOT NULL,
+  attempt_limit INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  retry_initial_ms INTEGER NOT NULL,
+  retry_factor REAL NOT NULL,
+  retry_max_ms INTEGER NOT NULL,
+  timeout_ms INTEGER,
+  deadline_at INTEGER,
+  created_at INTEGER NOT NULL,
+  started_at INTEGER,
+  finished_at INTEGER,
+  cancel_requested_at INTEGER,
+  cancel_by INTEGER,
+  lease_secret BLOB,
+  lease_expires_at INTEGER,
+  attempt_ends_by INTEGER,
+  failures INTEGER NOT NULL DEFAULT 0,  -- rows in failed_attempts
+  worker TEXT NOT NULL,
+  concurrency_key TEXT,
+  error_type TEXT,
+  error_message TEXT,
+  result TEXT,
+  identity_hash BLOB,
+  parent BLOB,                          -- the id of the run that this is a step of
+  step INTEGER NOT NULL DEFAULT 0,
+  awaited INTEGER NOT NULL DEFAULT 0,   -- there is a row in waits that waits for it
+  strategy INTEGER,
+  scope_tag INTEGER,
+  scope_name TEXT,
+  type TEXT NOT NULL,
+  key_hash INTEGER,                     -- of the idempotency key: a small index instead of a large one
+  idempotency_key TEXT,
+  parent_workflow_id TEXT,
+  input_hash BLOB NOT NULL,
+  input TEXT                            -- NULL: in large_inputs
+);
+INSERT INTO executions SELECT
+  seq, id, queue_no, kind, status, parked, priority, run_at, due_at, attempt, attempt_limit, max_attempts,
+  retry_initial_ms, retry_factor, retry_max_ms, timeout_ms, deadline_at, created_at, started_at, finished_at,
+  cancel_requested_at, cancel_by, lease_secret, lease_expires_at, attempt_ends_by, failures, worker, concurrency_key,
+  error_type, error_message, result, identity_hash, parent, 0, 0, strategy, scope_tag, scope_name, type, key_hash,
+  idempotency_key, NULL, input_hash, input
+FROM executions_1;
+DROP TABLE executions_1;
+
+CREATE UNIQUE INDEX execution_ids ON executions (id);
+CREATE INDEX ready ON executions (queue_no, priority DESC, run_at, id) WHERE status = 0 AND parked = 0;
+CREATE INDEX parked ON executions (queue_no, concurrency_key, priority DESC, run_at, id) WHERE parked = 1;
+CREATE INDEX running ON executions (queue_no, concurrency_key) WHERE status = 1;
+CREATE INDEX due ON executions (due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX closed ON executions (queue_no, kind, finished_at, id) WHERE finished_at IS NOT NULL;
+CREATE INDEX keys ON executions (key_hash) WHERE key_hash IS NOT NULL;
+CREATE INDEX steps ON executions (parent) WHERE parent IS NOT NULL;
+
+-- What a workflow has beyond a task; `seq` is its execution's.
+CREATE TABLE runs (
+  seq INTEGER PRIMARY KEY,
+  events INTEGER NOT NULL,
+  seen INTEGER NOT NULL,
+  steps INTEGER NOT NULL,
+  stuck INTEGER NOT NULL,
+  wake_at INTEGER,
+  continued_as BLOB
+);
+
+CREATE TABLE events (
+  seq INTEGER NOT NULL,
+  no INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  key TEXT,
+  execution BLOB,
+  until INTEGER,
+  status INTEGER,
+  value TEXT,
+  error_type TEXT,
+  error_message TEXT,
+  PRIMARY KEY (seq, no)
+) WITHOUT ROWID;
+
+-- Steps whose outcome does not come from a task or child of their own.
+CREATE TABLE waits (
+  seq INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  signal TEXT NOT NULL,
+  until INTEGER,
+  awaits BLOB,  -- the id of an execution that was there before
+  PRIMARY KEY (seq, step)
+) WITHOUT ROWID;
+CREATE INDEX awaited ON waits (awaits) WHERE awaits IS NOT NULL;
+
+-- Signals that nobody has waited for yet.
+CREATE TABLE signals (
+  seq INTEGER NOT NULL,
+  no INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  value TEXT,
+  PRIMARY KEY (seq, no)
+) WITHOUT ROWID;
+
+ALTER TABLE requests ADD COLUMN workflow_id TEXT;
+ALTER TABLE requests ADD COLUMN parameters BLOB;
+ALTER TABLE requests ADD COLUMN execution BLOB;
+ALTER TABLE requests ADD COLUMN steps INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr const char* kReports = R"sql(
+-- Reports that closed executions which are deleted by now: the same report again is answered as it was. Kept some minutes.
+CREATE TABLE closing_reports (
+  id BLOB PRIMARY KEY,   -- of the execution
+  expires_at INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  secret BLOB NOT NULL,
+  said BLOB NOT NULL,    -- SHA-256 of the result or the error
+  status INTEGER NOT NULL,
+  queue_no INTEGER NOT NULL,
+  had_concurrency_key INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX closing_report_ends ON closing_reports (expires_at);
+
+-- What operators look for among much that is well.
+CREATE INDEX unsuccessful ON executions (id) WHERE status = 4 OR status = 5 OR status = 6;
+)sql";
+
+constexpr std::array<Migration, 3> kMigrations{{{1, kTasks}, {2, kWorkflows}, {3, kReports}}};
 
 bool is_empty(Connection& connection) {
   return connection.read_integer("SELECT count(*) FROM sqlite_schema") == 0 &&
@@ -215,12 +375,13 @@ void migrate(Connection& connection) {
   transaction.commit();
 }
 
-void prepare_schema(Connection& connection) {
+void prepare_schema(Connection& connection, bool migrate_older) {
   if (is_empty(connection)) {
     use_wal(connection);
     migrate(connection);
   }
   check_is_ours(connection);
+  if (migrate_older) migrate(connection);
   const std::int64_t version = connection.read_integer("PRAGMA user_version");
   refuse_newer(connection, version);
   if (version < newest_schema_version()) {

@@ -92,6 +92,21 @@ TEST_F(SqliteFile, OfAnOlderSchemaSaysToMigrate) {
   expect_refused(Failure::Code::misuse, "hapax migrate");
 }
 
+TEST_F(SqliteFile, OfAnOlderSchemaIsBroughtUpToDateWhereThatWasAsked) {
+  connect()->exec("PRAGMA application_id = 1214345336; CREATE TABLE old (n INTEGER)");
+  auto store = open_sqlite_store({.path = path, .create = false, .migrate = true}, clock);
+  store->submit(std::vector<Submission>{Task().id(test_id(1))});
+  EXPECT_TRUE(store->find("default", test_id(1)));
+  EXPECT_EQ(connect()->read_integer("PRAGMA user_version"), newest_schema_version());
+  EXPECT_NO_THROW(open(false));
+}
+
+TEST_F(SqliteFile, OfANewerSchemaIsRefusedEvenWhereMigratingWasAsked) {
+  open();
+  connect()->exec("PRAGMA user_version = 1000");
+  EXPECT_THROW(open_sqlite_store({.path = path, .migrate = true}, clock), Failure);
+}
+
 TEST_F(SqliteFile, ReadOnlyOneIsRefused) {
   open();
   path = "file:" + path + "?mode=ro";

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "store/sqlite/fair_lock.h"
+#include "store/sqlite/run_tables.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/tables.h"
 #include "store/sqlite/verbs.h"
@@ -56,7 +57,7 @@ class SqliteStore final : public Store {
  public:
   SqliteStore(const SqliteOptions& options, const Clock& clock) : options_(options), clock_(clock) {
     auto connection = connect(options.create, kWriterCacheKib);
-    prepare_schema(*connection);
+    prepare_schema(*connection, options.migrate);
     writer_ = std::make_unique<WriterSession>(std::move(connection));
   }
 
@@ -70,7 +71,7 @@ class SqliteStore final : public Store {
   void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
     const std::lock_guard guard(policies_mutex_);
     policies_ = std::move(policies);
-    limits_may_have_changed_ = true;
+    ++policies_version_;
   }
 
   std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
@@ -105,6 +106,19 @@ class SqliteStore final : public Store {
     });
   }
 
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns) override {
+    return write([&](Batch& batch, WriterSession&) {
+      return for_each<TurnOutcome>(turns, [&](const Turn& item) { return sqlite::commit_turn(batch, item); });
+    });
+  }
+
+  std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
+    return read([&](Tables& tables) {
+      const auto row = tables.load_state(run);
+      return row ? tables.runs().events(row->seq, after, limit) : std::vector<Event>();
+    });
+  }
+
   SweepOutcome sweep(std::int32_t limit) override {
     return write([&](Batch& batch, WriterSession& session) { return session.sweep(batch, limit); });
   }
@@ -132,6 +146,14 @@ class SqliteStore final : public Store {
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override {
     const auto rules = policies();
     return read([&](Tables& tables) { return sqlite::find_identity(tables, *rules, hash, clock_.now()); });
+  }
+
+  std::vector<std::optional<ExecutionId>> owners(std::span<const OwnerQuery> queries) override {
+    return read([&](Tables& tables) {
+      return for_each<std::optional<ExecutionId>>(queries, [&](const OwnerQuery& query) {
+        return tables.exists(query.submission) ? std::nullopt : tables.find_owner(query.hash);
+      });
+    });
   }
 
   std::vector<SettingDocument> settings() override {
@@ -177,9 +199,11 @@ class SqliteStore final : public Store {
     }
   }
 
-  std::shared_ptr<const QueuePolicies> policies() {
+  std::shared_ptr<const QueuePolicies> policies() { return versioned_policies().first; }
+
+  std::pair<std::shared_ptr<const QueuePolicies>, std::uint64_t> versioned_policies() {
     const std::lock_guard guard(policies_mutex_);
-    return policies_;
+    return {policies_, policies_version_};
   }
 
   // The writer, opened anew if an I/O error has spoilt it. The caller has the turn.
@@ -208,22 +232,24 @@ class SqliteStore final : public Store {
     try {
       Transaction transaction(session.tables.connection());
       session.tables.begin();
-      const auto rules = policies();
+      const auto [rules, version] = versioned_policies();
+      freeing_ = freed_;
+      rules_version_ = version;
       Batch batch{session.tables, *rules, clock_.now()};
       auto outcome = work(batch, session);
       transaction.commit();
+      freed_ = freeing_;
       return outcome;
     } catch (...) {
       session.tables.forget();
-      limits_may_have_changed_ = true;
       throw;
     }
   }
 
   // What was parked was due, and its key had no free slot by the limits of then.
   void free_parked(Batch& batch) {
-    if (limits_may_have_changed_.exchange(false) || batch.now < last_claim_at_) batch.tables.unpark_all();
-    last_claim_at_ = batch.now;
+    if (freed_.rules_version != rules_version_ || batch.now < freed_.at) batch.tables.unpark_all();
+    freeing_ = {rules_version_, batch.now};
   }
 
   template <class Work>
@@ -271,11 +297,19 @@ class SqliteStore final : public Store {
 
   std::mutex policies_mutex_;
   std::shared_ptr<const QueuePolicies> policies_ = std::make_shared<QueuePolicies>();
-  std::atomic<bool> limits_may_have_changed_ = true;
+  std::uint64_t policies_version_ = 1;
+
+  // By which rules a claim last found parked what it found parked, and when.
+  struct Freed {
+    std::uint64_t rules_version = 0;
+    Time at;
+  };
 
   FairLock turn_;
-  std::unique_ptr<WriterSession> writer_;  // by whoever has the turn
-  Time last_claim_at_;                     // likewise
+  // By whoever has the turn:
+  std::unique_ptr<WriterSession> writer_;
+  std::uint64_t rules_version_ = 0;  // of this transaction
+  Freed freed_, freeing_;            // as committed, and as this transaction has it
 
   std::mutex readers_mutex_;
   std::vector<std::unique_ptr<Tables>> readers_;  // idle ones

@@ -14,6 +14,7 @@ namespace hapax {
 struct SqliteOptions {
   std::string path;
   bool create = true;             // false: a missing file is a Failure::misuse
+  bool migrate = false;           // an older schema is brought up to date instead of being refused
   Duration busy_timeout{10'000};  // how long to wait for another process's transaction
 };
 
@@ -24,7 +25,7 @@ std::unique_ptr<Store> open_sqlite_store(const SqliteOptions& options, const Clo
 
 // Submits on a connection of the caller's to the store's file, inside a transaction that the caller began: the execution
 // exists if and only if the caller commits. On a Failure nothing of the submission is left in the transaction, which goes
-// on. Throws Failure::misuse if no transaction is open or the file is no Hapax database of this schema.
+// on; or all of it is rolled back, which the Failure then says. Throws Failure::misuse if no transaction is open or the file is no Hapax database of this schema.
 SubmitOutcome submit_in_transaction(sqlite3* connection, const Submission& submission, const QueuePolicies& policies,
                                     Time now);
 

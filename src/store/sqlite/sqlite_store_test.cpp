@@ -56,6 +56,32 @@ class SqliteStore : public testing::Test {
   std::uint64_t secrets = 0;
 };
 
+TEST_F(SqliteStore, SubmittingInATransactionThatSqliteRollsBackSaysSo) {
+  open();
+  sqlite::Connection own({.path = path});
+  own.exec("PRAGMA max_page_count = 1");  // full: as large as it is
+  own.exec("BEGIN IMMEDIATE; INSERT INTO checks (only_one, checked_at) VALUES (1, 5)");
+  try {
+    const Submission large = Task().input('"' + std::string(1'000'000, 'x') + '"');
+    submit_in_transaction(own.handle(), large, QueuePolicies(), clock.now());
+    FAIL() << "it fitted";
+  } catch (const Failure& failure) {
+    EXPECT_THAT(failure.what(), testing::HasSubstr("rolled back your whole transaction"));
+    EXPECT_TRUE(sqlite3_get_autocommit(own.handle()));
+  }
+}
+
+TEST_F(SqliteStore, EveryRaiseOfALimitFreesWhatWasParked) {
+  auto store = open();
+  for (int i = 0; i < 3; ++i) submit(*store, Task().concurrency_key("k"));
+  QueuePolicy policy;
+  for (policy.concurrency_limit = 1; policy.concurrency_limit <= 3; ++policy.concurrency_limit) {
+    set_policy(*store, policy);
+    EXPECT_EQ(claim(*store, 3).executions.size(), 1u);
+    EXPECT_EQ(claim(*store, 3).executions.size(), 0u);
+  }
+}
+
 TEST_F(SqliteStore, TwoOnOneFileCreateEachKeyOnceAndClaimEachTaskOnce) {
   constexpr int kKeys = 100;
   const std::unique_ptr<Store> stores[] = {open(), open()};
@@ -173,7 +199,10 @@ TEST_F(SqliteStore, CancellingTheFreedTaskFreesTheNext) {
   for (std::uint64_t i = 1; i <= 3; ++i) submit(*store, Task().id(test_id(i)).concurrency_key("k"));
   const auto running = claim(*store, 10).executions;
   finish(*store, running.at(0));
-  const ControlRequest cancel{.name_space = "default", .request_key = "r", .target = test_id(2)};
+  ControlRequest cancel;
+  cancel.name_space = "default";
+  cancel.request_key = "r";
+  cancel.target = test_id(2);
   store->control(std::span(&cancel, 1));
   const auto next = claim(*store, 10).executions;
   ASSERT_EQ(next.size(), 1U);

@@ -8,7 +8,7 @@ namespace {
 
 Row new_row(Batch& batch, const Submission& submission) {
   Row row{.seq = batch.tables.next_seq(),
-          .queue_no = batch.tables.queue_no(submission.execution.name_space, submission.execution.queue),
+          .queue_no = batch.tables.queue_no(submission.execution.name_space, submission.execution.queue, submission.execution.kind),
           .execution = submission.execution};
   Execution& execution = row.execution;
   execution.created_at = batch.now;
@@ -46,11 +46,12 @@ SubmitOutcome answer_of_before(Batch& batch, const ExecutionId& id) {
 }
 
 SubmitOutcome created(Batch& batch, const Submission& submission, Row row,
-                      std::optional<ExecutionId> superseded = std::nullopt) {
+                      std::optional<ExecutionId> superseded = std::nullopt, Effects effects = {}) {
   SubmitOutcome outcome;
   if (row.execution.identity) outcome.expires_at = expiry(batch, submission);
   outcome.execution = std::move(row.execution);
   outcome.superseded = superseded;
+  outcome.effects = std::move(effects);
   return outcome;
 }
 
@@ -66,6 +67,7 @@ SubmitOutcome meet(Batch& batch, const Submission& submission, Row row) {
 
   const Execution* owner = held.owner ? &held.owner->execution : nullptr;
   std::optional<ExecutionId> superseded;
+  Effects effects;
   if (is_live(held.entry, owner, retention_of_owner(batch.policies, held), batch.now)) {
     const Verdict verdict = decide(owner ? owner->status : held.entry.tombstone->status, submission.reuse);
     if (verdict == Verdict::duplicate) {
@@ -76,13 +78,13 @@ SubmitOutcome meet(Batch& batch, const Submission& submission, Row row) {
     if (verdict == Verdict::cancel_owner) {
       const std::size_t known = owner->failed_attempts.size();
       const Duration grace = batch.policies.of(owner->name_space, owner->queue).cancel_grace;
-      if (request_cancel(held.owner->execution, grace, batch.now)) settle(batch, *held.owner, known);
+      if (request_cancel(held.owner->execution, grace, batch.now)) settle(batch, *held.owner, known, effects);
       row.seq = tables.next_seq();
     }
   }
   tables.put_identity(hash, row.seq, expiry(batch, submission));
   tables.insert(row);
-  return created(batch, submission, std::move(row), superseded);
+  return created(batch, submission, std::move(row), superseded, std::move(effects));
 }
 
 SubmitOutcome submit_for_real(Batch& batch, const Submission& submission) {
@@ -106,6 +108,7 @@ SubmitOutcome submit(Batch& batch, const Submission& submission) {
   connection.exec("ROLLBACK TO dry_run");
   connection.exec("RELEASE dry_run");
   batch.tables.forget();
+  outcome.effects = {};
   return outcome;
 }
 

@@ -22,6 +22,10 @@ void check_usable(Connection& connection) {
   }
 }
 
+void undo(sqlite3* handle) {
+  sqlite3_exec(handle, "ROLLBACK TO hapax_submit; RELEASE hapax_submit", nullptr, nullptr, nullptr);
+}
+
 }  // namespace
 
 SubmitOutcome submit_in_transaction(sqlite3* handle, const Submission& submission, const QueuePolicies& policies,
@@ -37,8 +41,17 @@ SubmitOutcome submit_in_transaction(sqlite3* handle, const Submission& submissio
     SubmitOutcome outcome = sqlite::submit(batch, submission);
     connection.exec("RELEASE hapax_submit");
     return outcome;
+  } catch (const Failure& failure) {
+    // A full disk or an I/O error may make SQLite roll back everything by itself.
+    if (sqlite3_get_autocommit(handle)) {
+      throw Failure(failure.code(), fmt::format("{}; SQLite has rolled back your whole transaction, not only this "
+                                                "submission: begin it anew",
+                                                failure.what()));
+    }
+    undo(handle);
+    throw;
   } catch (...) {
-    sqlite3_exec(handle, "ROLLBACK TO hapax_submit; RELEASE hapax_submit", nullptr, nullptr, nullptr);
+    undo(handle);
     throw;
   }
 }

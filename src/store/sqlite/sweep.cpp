@@ -29,10 +29,16 @@ SweepOutcome Sweep::operator()(Batch& batch, std::int32_t limit) {
   for (const ExecutionId& id : ids) {
     Row row = batch.tables.load_state(id).value();
     Execution& execution = row.execution;
-    if (!expire(execution, batch.now)) continue;
-    settle(batch, row, 0);
-    (is_closed(execution.status) ? outcome.closed : outcome.pending)
-        .push_back({id, execution.name_space, execution.queue});
+    Effects effects;
+    if (expire(execution, batch.now)) {
+      (is_closed(execution.status) ? effects.closed : effects.ready)
+          .push_back({id, execution.name_space, execution.queue, execution.kind});
+      settle(batch, row, 0, effects);
+    } else if (execution.status == Status::suspended) {
+      wake_run(batch, id, effects);
+    }
+    outcome.closed.insert(outcome.closed.end(), effects.closed.begin(), effects.closed.end());
+    outcome.pending.insert(outcome.pending.end(), effects.ready.begin(), effects.ready.end());
   }
   outcome.more = std::ssize(ids) >= limit;
   {
@@ -48,7 +54,7 @@ SweepOutcome Sweep::operator()(Batch& batch, std::int32_t limit) {
 }
 
 Purge::Purge(Connection& db)
-    : queues_(db, "SELECT queue_no, name_space, queue FROM queues ORDER BY name_space, queue"),
+    : queues_(db, "SELECT queue_no, name_space, queue, kind FROM queues ORDER BY name_space, queue, kind"),
       closed_(db,
               "SELECT e.seq FROM executions e INDEXED BY closed WHERE e.finished_at IS NOT NULL"
               " AND e.queue_no = ? AND e.kind = ? AND e.finished_at <= ?"
@@ -65,12 +71,11 @@ std::vector<std::int64_t> Purge::over_retention(Batch& batch, std::int32_t limit
   std::vector<std::int64_t> seqs;
   Run queues(queues_);
   while (std::ssize(seqs) < limit && queues.next()) {
-    for (const Kind kind : {Kind::task, Kind::workflow}) {
-      const Duration retention = batch.policies.retention(queues.text(1), queues.text(2), kind);
-      Run run(closed_);
-      run.bind(queues.int64(0)).bind(kind).bind(batch.now - retention).bind(limit - std::ssize(seqs));
-      while (run.next()) seqs.push_back(run.int64(0));
-    }
+    const auto kind = static_cast<Kind>(queues.int32(3));
+    const Duration retention = batch.policies.retention(queues.text(1), queues.text(2), kind);
+    Run run(closed_);
+    run.bind(queues.int64(0)).bind(kind).bind(batch.now - retention).bind(limit - std::ssize(seqs));
+    while (run.next()) seqs.push_back(run.int64(0));
   }
   return seqs;
 }
@@ -78,7 +83,9 @@ std::vector<std::int64_t> Purge::over_retention(Batch& batch, std::int32_t limit
 PurgeOutcome Purge::operator()(Batch& batch, std::int32_t limit) {
   PurgeOutcome outcome;
   for (const std::int64_t seq : over_retention(batch, limit)) {
-    batch.tables.erase(batch.tables.load_all(seq).value(), batch.now);
+    const Row row = batch.tables.load_all(seq).value();
+    batch.tables.erase(row, batch.now);
+    batch.tables.remember_report(row, batch.now);
     ++outcome.executions;
   }
   std::vector<IdentityHash> dead;
@@ -89,6 +96,7 @@ PurgeOutcome Purge::operator()(Batch& batch, std::int32_t limit) {
   }
   for (const IdentityHash& hash : dead) outcome.identities += batch.tables.erase_identity(hash) ? 1 : 0;
   outcome.requests = Run(requests_).bind(batch.now).bind(limit).done();
+  batch.tables.forget_reports(batch.now, limit);
   outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
   return outcome;
 }

@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "store/sqlite/run_tables.h"
+#include "store/sqlite/verbs.h"
+#include "store/workflow/rules.h"
+
 namespace hapax::sqlite {
 
 struct Tables::Statements {
   explicit Statements(Connection& db)
-      : find_queue(db, "SELECT queue_no FROM queues WHERE name_space = ? AND queue = ?"),
-        insert_queue(db, "INSERT INTO queues (name_space, queue) VALUES (?, ?)"),
+      : find_queue(db, "SELECT queue_no FROM queues WHERE name_space = ? AND queue = ? AND kind = ?"),
+        insert_queue(db, "INSERT INTO queues (name_space, queue, kind) VALUES (?, ?, ?)"),
         queue_name(db, "SELECT name_space, queue FROM queues WHERE queue_no = ?"),
         state_by_id(db, fmt::format("SELECT {} FROM executions e WHERE e.id = ?", kStateColumns)),
         all_by_id(db, fmt::format("SELECT {} FROM executions e WHERE e.id = ?", kAllColumns)),
@@ -44,6 +48,7 @@ struct Tables::Statements {
                       " DO UPDATE SET owner = excluded.owner"),
         erase_identity(db, "DELETE FROM identities WHERE hash = ?"),
         find_identity(db, "SELECT owner, expires_at FROM identities WHERE hash = ?"),
+        find_owner(db, "SELECT e.id FROM identities i JOIN executions e ON e.seq = i.owner WHERE i.hash = ?"),
         orphan_identity(db, "UPDATE identities SET owner = NULL WHERE hash = ?"),
         tombstone(db, fmt::format("SELECT {} FROM tombstones t JOIN queues q USING (queue_no) WHERE t.hash = ?",
                                   kTombstoneColumns)),
@@ -52,14 +57,24 @@ struct Tables::Statements {
                          " scope_name, kind, type, idempotency_key, status, created_at, finished_at)"
                          " SELECT identity_hash, ?, queue_no, id, input_hash, strategy, scope_tag, scope_name, kind,"
                          " type, idempotency_key, ?, created_at, ? FROM executions WHERE seq = ?"),
-        erase_tombstone(db, "DELETE FROM tombstones WHERE hash = ?") {}
+        erase_tombstone(db, "DELETE FROM tombstones WHERE hash = ?"),
+        put_report(db,
+                   "INSERT OR REPLACE INTO closing_reports (id, expires_at, attempt, secret, said, status, queue_no,"
+                   " had_concurrency_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
+        find_report(db,
+                    "SELECT attempt, secret, said, status, queue_no, had_concurrency_key FROM closing_reports"
+                    " WHERE id = ? AND expires_at > ?"),
+        forget_reports(db,
+                       "DELETE FROM closing_reports WHERE id IN (SELECT id FROM closing_reports"
+                       " INDEXED BY closing_report_ends WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)") {}
 
   Statement find_queue, insert_queue, queue_name;
   Statement state_by_id, all_by_id, all_by_seq, exists, last_seq;
   Statement insert, insert_large, update, erase, erase_large, erase_attempts, attempts, insert_attempt;
   Statement running, running_with_key, park, unpark, unpark_all, parked_keys;
-  Statement insert_identity, put_identity, take_identity, erase_identity, find_identity, orphan_identity;
+  Statement insert_identity, put_identity, take_identity, erase_identity, find_identity, find_owner, orphan_identity;
   Statement tombstone, insert_tombstone, erase_tombstone;
+  Statement put_report, find_report, forget_reports;
 };
 
 Tables::Tables(std::unique_ptr<Connection> connection)
@@ -73,23 +88,23 @@ void Tables::forget() {
 
 // ---- queues
 
-std::optional<std::int64_t> Tables::find_queue(std::string_view name_space, std::string_view queue) {
-  if (const auto known = queue_numbers_.find(Less::View(name_space, queue)); known != queue_numbers_.end()) {
+std::optional<std::int64_t> Tables::find_queue(std::string_view name_space, std::string_view queue, Kind kind) {
+  if (const auto known = queue_numbers_.find(Less::View(name_space, queue, kind)); known != queue_numbers_.end()) {
     return known->second;
   }
   Run run(statements_->find_queue);
-  run.bind(name_space).bind(queue);
+  run.bind(name_space).bind(queue).bind(kind);
   if (!run.next()) return std::nullopt;
   const std::int64_t number = run.int64(0);
-  queue_numbers_.emplace(std::pair(name_space, queue), number);
+  queue_numbers_.emplace(std::tuple(name_space, queue, kind), number);
   return number;
 }
 
-std::int64_t Tables::queue_no(std::string_view name_space, std::string_view queue) {
-  if (const auto known = find_queue(name_space, queue)) return *known;
-  Run(statements_->insert_queue).bind(name_space).bind(queue).done();
+std::int64_t Tables::queue_no(std::string_view name_space, std::string_view queue, Kind kind) {
+  if (const auto known = find_queue(name_space, queue, kind)) return *known;
+  Run(statements_->insert_queue).bind(name_space).bind(queue).bind(kind).done();
   const std::int64_t number = sqlite3_last_insert_rowid(connection_->handle());
-  queue_numbers_.emplace(std::pair(name_space, queue), number);
+  queue_numbers_.emplace(std::tuple(name_space, queue, kind), number);
   return number;
 }
 
@@ -110,6 +125,12 @@ void Tables::name(Row& row) {
   const QueueName& name = queue_name(row.queue_no);
   row.execution.name_space = name.name_space;
   row.execution.queue = name.queue;
+  if (row.execution.kind == Kind::workflow) runs().load(row);
+}
+
+RunTables& Tables::runs() {
+  if (!runs_) runs_ = std::make_shared<RunTables>(*connection_);
+  return *runs_;
 }
 
 std::optional<Row> Tables::load(Statement& statement, const ExecutionId& id, void (*read)(const Run&, Row&)) {
@@ -176,6 +197,7 @@ bool Tables::insert(const Row& row) {
   if (row.execution.input.size() > kLargeInput) {
     Run(statements_->insert_large).bind(row.seq).bind(row.execution.input).done();
   }
+  if (row.execution.kind == Kind::workflow) runs().insert(row);
   return true;
 }
 
@@ -199,6 +221,7 @@ void Tables::save(Row& row, std::size_t known) {
     run.done();
   }
   insert_attempts(row, known);
+  if (row.execution.kind == Kind::workflow) runs().save(row);
 }
 
 void Tables::erase(const Row& row, Time now) {
@@ -226,11 +249,49 @@ void Tables::erase(const Row& row, Time now) {
       Run(statements_->erase_identity).bind(hash).done();
     }
   }
+  if (row.execution.kind == Kind::workflow) runs().erase(row.seq);
   if (row.failures > 0) Run(statements_->erase_attempts).bind(row.seq).done();
   Run(statements_->erase_large).bind(row.seq).done();
   Run(statements_->erase).bind(row.seq).done();
   // Rows at the end of the table may be gone now, and their numbers free again.
   last_seq_ = 0;
+}
+
+// ---- reports
+
+void Tables::remember_report(const Row& row, Time now) {
+  constexpr std::int64_t kForgottenForEachKept = 2;  // so that the table does not wait for a cleanup to stay small
+  const Time until = *row.execution.finished_at + kReportMemory;
+  if (until <= now) return;
+  const auto report = closing_report(row.execution);
+  if (!report) return;
+  forget_reports(now, kForgottenForEachKept);
+  Run run(statements_->put_report);
+  run.bind(report->token.execution).bind(until).bind(report->token.attempt).bind(report->token.secret);
+  run.bind(report->said).bind(report->status).bind(row.queue_no);
+  run.bind(static_cast<std::int32_t>(report->had_concurrency_key)).done();
+}
+
+std::optional<ClosingReport> Tables::report_before(const Report& report, Time now) {
+  ClosingReport before;
+  std::int64_t queue_no = 0;
+  {
+    Run run(statements_->find_report);
+    if (!run.bind(report.token.execution).bind(now).next()) return std::nullopt;
+    before.token = {report.token.execution, run.int32(0), run.bytes<LeaseSecret>(1)};
+    before.said = run.bytes<InputHash>(2).bytes;
+    before.status = static_cast<Status>(run.int32(3));
+    queue_no = run.int64(4);
+    before.had_concurrency_key = run.int32(5) != 0;
+  }
+  const QueueName& name = queue_name(queue_no);
+  before.name_space = name.name_space;
+  before.queue = name.queue;
+  return is_repeated_by(before, report) ? std::optional(before) : std::nullopt;
+}
+
+void Tables::forget_reports(Time now, std::int64_t limit) {
+  Run(statements_->forget_reports).bind(now).bind(limit).done();
 }
 
 // ---- concurrency keys
@@ -289,6 +350,12 @@ bool Tables::erase_identity(const IdentityHash& hash) {
   return Run(statements_->erase_identity).bind(hash).done() == 1;
 }
 
+std::optional<ExecutionId> Tables::find_owner(const IdentityHash& hash) {
+  Run run(statements_->find_owner);
+  if (!run.bind(hash).next()) return std::nullopt;
+  return run.bytes<ExecutionId>(0);
+}
+
 std::optional<Held> Tables::find_identity(const IdentityHash& hash) {
   std::optional<Held> held;
   std::optional<std::int64_t> owner;
@@ -328,9 +395,10 @@ bool is_unretained(Batch& batch, const Row& row) {
          !(execution.parent && batch.tables.exists(*execution.parent));
 }
 
-bool settle(Batch& batch, Row& row, std::size_t known_attempts) {
+bool settle(Batch& batch, Row& row, std::size_t known_attempts, Effects& effects) {
   const Execution& execution = row.execution;
-  const bool erased = is_closed(execution.status) && is_unretained(batch, row);
+  const bool told = is_closed(execution.status) && concerns_workflows(execution);
+  const bool erased = is_closed(execution.status) && !told && is_unretained(batch, row);
   if (erased) {
     batch.tables.erase(row, batch.now);
   } else {
@@ -340,7 +408,9 @@ bool settle(Batch& batch, Row& row, std::size_t known_attempts) {
     const QueuePolicy& policy = batch.policies.of(execution.name_space, execution.queue);
     batch.tables.unpark(row.queue_no, *execution.concurrency_key, policy.concurrency_limit);
   }
-  return erased;
+  if (!told) return erased;
+  tell_workflows(batch, execution, effects);
+  return batch.policies.retention(execution) == Duration::zero() && !batch.tables.exists(execution.id);
 }
 
 Duration retention_of_owner(const QueuePolicies& policies, const Held& held) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "core/ledger.h"
@@ -19,6 +20,8 @@ namespace hapax::sqlite {
 struct QueueName {
   std::string name_space, queue;
 };
+
+class RunTables;
 
 // A ledger entry together with its owner.
 struct Held {
@@ -40,11 +43,13 @@ class Tables {
 
   // ---- queues
 
-  std::optional<std::int64_t> find_queue(std::string_view name_space, std::string_view queue);
-  std::int64_t queue_no(std::string_view name_space, std::string_view queue);  // created if new
+  std::optional<std::int64_t> find_queue(std::string_view name_space, std::string_view queue, Kind kind);
+  std::int64_t queue_no(std::string_view name_space, std::string_view queue, Kind kind);  // created if new
   const QueueName& queue_name(std::int64_t queue_no);
 
   // ---- executions
+
+  RunTables& runs();  // what workflows have beside their executions
 
   std::optional<Row> load_state(const ExecutionId& id);
   std::optional<Row> load_all(const ExecutionId& id);
@@ -62,6 +67,14 @@ class Tables {
 
   // Deletes a closed execution; its ledger entry goes with it, or stays as a tombstone if it has time left.
   void erase(const Row& row, Time now);
+
+  // ---- reports
+
+  // Keeps what a repeated report must be answered with, where the execution that it closed goes early. The row has all its
+  // attempts.
+  void remember_report(const Row& row, Time now);
+  std::optional<ClosingReport> report_before(const Report& report, Time now);
+  void forget_reports(Time now, std::int64_t limit);
 
   // ---- concurrency keys
 
@@ -81,15 +94,16 @@ class Tables {
   void take_identity(const IdentityHash& hash, std::int64_t owner);  // keeps the expiry that the entry has
   bool erase_identity(const IdentityHash& hash);
   std::optional<Held> find_identity(const IdentityHash& hash);
+  std::optional<ExecutionId> find_owner(const IdentityHash& hash);  // nothing if it was purged
 
  private:
   struct Statements;
   struct Less {
     using is_transparent = void;
-    using View = std::pair<std::string_view, std::string_view>;
+    using View = std::tuple<std::string_view, std::string_view, Kind>;
     template <class A, class B>
     bool operator()(const A& a, const B& b) const {
-      return View(a.first, a.second) < View(b.first, b.second);
+      return View(a) < View(b);
     }
   };
 
@@ -99,7 +113,8 @@ class Tables {
 
   std::unique_ptr<Connection> connection_;
   std::shared_ptr<Statements> statements_;  // gone before the connection is
-  std::map<std::pair<std::string, std::string>, std::int64_t, Less> queue_numbers_;
+  std::shared_ptr<RunTables> runs_;         // made on first use; gone before the connection is
+  std::map<std::tuple<std::string, std::string, Kind>, std::int64_t, Less> queue_numbers_;
   std::map<std::int64_t, QueueName> queue_names_;
   std::int64_t last_seq_ = 0;  // within this transaction; 0: to be asked for
 };
@@ -112,9 +127,9 @@ struct Batch {
 };
 
 // Writes what a transition made of an execution that was pending or running before: the row, or its deletion if it is
-// closed and its retention is nothing; and a freed slot goes to the next of its concurrency key. True if it was
-// deleted.
-bool settle(Batch& batch, Row& row, std::size_t known_attempts);
+// closed and its retention is nothing; and a freed slot goes to the next of its concurrency key. Workflows that waited for
+// it are told. True if it was deleted.
+bool settle(Batch& batch, Row& row, std::size_t known_attempts, Effects& effects);
 
 // Whether closing it would delete it: then the caller may want all of it first.
 bool is_unretained(Batch& batch, const Row& row);

@@ -12,6 +12,15 @@ SubmitOutcome submit(Batch& batch, const Submission& submission);
 ExtendOutcome extend(Batch& batch, const Extension& extension);
 FinishOutcome finish(Batch& batch, const Report& report);
 bool release_identity(Batch& batch, const std::string& name_space, const IdentityHash& hash);
+TurnOutcome commit_turn(Batch& batch, const Turn& turn);
+
+// For an execution that was closed and stored: see after_close().
+void tell_workflows(Batch& batch, const Execution& closed, Effects& effects);
+// For a suspended workflow that is due: see wake_due().
+void wake_run(Batch& batch, const ExecutionId& id, Effects& effects);
+// Runs the operation, whatever its request key.
+ControlOutcome run_operation(Batch& batch, const ControlRequest& request);
+
 // Writes something without meaning.
 void write_check(Batch& batch);
 

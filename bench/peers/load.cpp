@@ -1,0 +1,234 @@
+#include "load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <thread>
+
+#include "hapax/hapax.h"
+#include "payload.h"
+#include "settle.h"
+#include "stored_work.h"
+#include "worker_process.h"
+
+namespace hapax::bench {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kWarmUp = 1000, kLatencyWarmUp = 20;
+constexpr int kBulkInFlight = 2;
+constexpr auto kPatience = 60s;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void expect(std::string_view what, std::int64_t got, std::int64_t wanted) {
+  if (got != wanted) throw std::runtime_error(fmt::format("{}: {}, where it should be {}", what, got, wanted));
+}
+
+// Calls `run` with every number of [from, to), on so many threads; rethrows the first exception.
+void run_in_flight(std::int64_t from, std::int64_t to, int in_flight, const std::function<void(std::int64_t)>& run) {
+  std::atomic<std::int64_t> next = from;
+  std::mutex mutex;
+  std::exception_ptr failure;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < in_flight; ++i) {
+    threads.emplace_back([&] {
+      try {
+        for (std::int64_t number = next++; number < to; number = next++) run(number);
+      } catch (...) {
+        next = to;
+        std::lock_guard lock(mutex);
+        if (!failure) failure = std::current_exception();
+      }
+    });
+  }
+  threads.clear();
+  if (failure) std::rethrow_exception(failure);
+}
+
+LoadFigure rate(std::int64_t count, const std::function<void()>& run) {
+  const auto start = std::chrono::steady_clock::now();
+  run();
+  const double seconds = seconds_since(start);
+  return {"tasks/s", count, seconds, static_cast<double>(count) / seconds, 0, 0};
+}
+
+// Numbers below zero are the warm-up's: they are other tasks than the measured ones.
+void submit_keyed(App& app, std::int64_t from, std::int64_t to, int in_flight, bool created) {
+  run_in_flight(from, to, in_flight, [&](std::int64_t i) {
+    if (app.submit("noop", payload_of(i), key(key_of(i))).created() != created) {
+      throw std::runtime_error(fmt::format("task {}: created is {}", i, !created));
+    }
+  });
+}
+
+LoadFigure submit_key(const LoadOptions& options) {
+  LoadFigure figure;
+  {
+    App app = open(options.url);
+    submit_keyed(app, -kWarmUp, 0, options.in_flight, true);
+    settle(options.store);
+    figure = rate(options.count, [&] { submit_keyed(app, 0, options.count, options.in_flight, true); });
+  }
+  expect("tasks in the store", StoredWork(options.url).total(), options.count + kWarmUp);
+  return figure;
+}
+
+LoadFigure submit_duplicate(const LoadOptions& options) {
+  LoadFigure figure;
+  {
+    App app = open(options.url);
+    submit_keyed(app, 0, options.count, options.in_flight, true);
+    settle(options.store);
+    submit_keyed(app, 0, std::min(kWarmUp, options.count), options.in_flight, false);
+    figure = rate(options.count, [&] { submit_keyed(app, 0, options.count, options.in_flight, false); });
+  }
+  expect("tasks in the store", StoredWork(options.url).total(), options.count);
+  return figure;
+}
+
+void submit_bulk(App& app, const LoadOptions& options, std::int64_t from, std::int64_t to) {
+  run_in_flight(0, (to - from) / options.batch, kBulkInFlight, [&](std::int64_t call) {
+    std::vector<BatchItem> items;
+    items.reserve(static_cast<std::size_t>(options.batch));
+    for (std::int64_t i = 0; i < options.batch; ++i) {
+      items.push_back(BatchItem::of("noop", payload_of(from + call * options.batch + i)));
+    }
+    for (const Handle& handle : app.submit_batch(items)) {
+      if (!handle.created()) throw std::runtime_error("a task of a batch was not created");
+    }
+  });
+}
+
+LoadFigure bulk(const LoadOptions& options) {
+  LoadFigure figure;
+  const std::int64_t warm_up = 5 * options.batch;
+  {
+    App app = open(options.url);
+    submit_bulk(app, options, -warm_up, 0);
+    settle(options.store);
+    figure = rate(options.count, [&] { submit_bulk(app, options, 0, options.count); });
+  }
+  expect("tasks in the store", StoredWork(options.url).total(), options.count + warm_up);
+  return figure;
+}
+
+TaskStart started_in(WorkerProcess& worker) {
+  const std::optional<TaskStart> start = worker.next_start();
+  if (!start) throw std::runtime_error("the worker process has ended");
+  return *start;
+}
+
+LoadFigure drain(const LoadOptions& options) {
+  {
+    App app = open(options.url);
+    submit_bulk(app, options, 0, options.count);
+  }
+  settle(options.store);
+  expect("waiting tasks", StoredWork(options.url).open(), options.count);
+  const LoadFigure figure = rate(options.count, [&] {
+    WorkerProcess worker(options.url, options.threads);
+    for (std::int64_t handled = 0; handled < options.count; ++handled) started_in(worker);
+    StoredWork stored(options.url);
+    while (stored.open() > 0) std::this_thread::sleep_for(2ms);
+  });
+  StoredWork stored(options.url);
+  expect("tasks in the store", stored.total(), options.count);
+  expect("results in the store", stored.completed_with_result(), options.count);
+  return figure;
+}
+
+// Handlers' starts as a worker in this process tells of them.
+class LocalStarts {
+ public:
+  void put(TaskStart start) {
+    std::lock_guard lock(mutex_);
+    starts_[start.i] = start.at_ns;
+    changed_.notify_all();
+  }
+
+  TaskStart take(std::int64_t i) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, kPatience, [&] { return starts_.contains(i); })) {
+      throw std::runtime_error("a task was not started");
+    }
+    return {i, starts_[i]};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::int64_t, std::int64_t> starts_;
+};
+
+// Submits one task after the other, each to an idle worker; milliseconds from the call to the start of the handler.
+std::vector<double> start_delays(App& app, std::int64_t count, const std::function<TaskStart()>& next_start) {
+  std::mt19937 random(1);
+  std::uniform_int_distribution<int> pause_ms(20, 100);
+  std::vector<double> milliseconds;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms(random)));
+    const std::int64_t submitted_ns = steady_now_ns();
+    const Handle handle = app.submit("noop", payload_of(i));
+    const TaskStart start = next_start();
+    expect("the task that was started", start.i, i);
+    milliseconds.push_back(static_cast<double>(start.at_ns - submitted_ns) / 1e6);
+    if (!handle.wait_for(kPatience)) throw std::runtime_error("a task was not completed");
+  }
+  return milliseconds;
+}
+
+LoadFigure latency(const LoadOptions& options) {
+  const std::int64_t count = options.count + kLatencyWarmUp;
+  std::vector<double> milliseconds;
+  {
+    App app = open(options.url);
+    settle(options.store);
+    if (options.one_process) {
+      LocalStarts starts;
+      std::int64_t next = 0;
+      declare_noop(app, [&](TaskStart start) { starts.put(start); });
+      std::jthread worker([&] { app.work({.threads = 4, .handle_signals = false}); });
+      milliseconds = start_delays(app, count, [&] { return starts.take(next++); });
+      app.stop();
+    } else {
+      WorkerProcess worker(options.url, 4);
+      milliseconds = start_delays(app, count, [&] { return started_in(worker); });
+    }
+  }
+  expect("results in the store", StoredWork(options.url).completed_with_result(), count);
+  milliseconds.erase(milliseconds.begin(), milliseconds.begin() + kLatencyWarmUp);
+  std::sort(milliseconds.begin(), milliseconds.end());
+  const auto quantile = [&](double q) {
+    const auto place = static_cast<std::size_t>(q * static_cast<double>(milliseconds.size()));
+    return milliseconds[std::min(place, milliseconds.size() - 1)];
+  };
+  return {"ms", options.count, 0, quantile(0.5), quantile(0.5), quantile(0.99)};
+}
+
+const std::map<std::string_view, LoadFigure (*)(const LoadOptions&)> kMeasures = {
+    {"submit_key", submit_key},
+    {"submit_duplicate", submit_duplicate},
+    {"bulk", bulk},
+    {"drain", drain},
+    {"latency", latency}};
+
+}  // namespace
+
+bool knows_measure(std::string_view measure) { return kMeasures.contains(measure); }
+
+LoadFigure run_measure(const LoadOptions& options) { return kMeasures.at(options.measure)(options); }
+
+}  // namespace hapax::bench

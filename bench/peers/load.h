@@ -1,0 +1,35 @@
+// The measures of bench/peers, on Hapax through its C++ library: what load.mjs does to the peers, in the same steps.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hapax::bench {
+
+struct LoadOptions {
+  std::string measure;
+  std::int64_t count = 0;
+  int in_flight = 32;
+  std::int64_t batch = 1000;  // tasks in a call, for `bulk`
+  std::string store;          // the URL of an empty store
+  std::string url;            // what the programs open: the store, or a server over it
+  int threads = 2;            // of the worker that drains
+  bool one_process = false;   // `latency`: the worker is a thread of the submitting program
+};
+
+struct LoadFigure {
+  std::string unit;
+  std::int64_t count = 0;
+  double seconds = 0;
+  double value = 0;
+  double p50 = 0, p99 = 0;  // `latency` only, in milliseconds
+};
+
+bool knows_measure(std::string_view measure);
+
+// Runs the measure, then reads the store again and throws if the work was not done, all of it and once.
+LoadFigure run_measure(const LoadOptions& options);
+
+}  // namespace hapax::bench

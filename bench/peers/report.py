@@ -1,0 +1,240 @@
+"""From the raw lines of a run to medians, ratios, a table, and docs/performance.md with its chart. No figure is typed by hand."""
+
+import dataclasses
+import json
+import shutil
+import statistics
+
+import catalogue
+import chart
+
+RESULTS = "bench/peers/results.jsonl"
+PAGE = "docs/performance.md"
+CHART = "docs/performance.svg"
+
+
+class BadResults(Exception):
+    pass
+
+
+def read(path):
+    try:
+        return [json.loads(line) for line in path.read_text().splitlines() if line]
+    except (OSError, ValueError) as error:
+        raise BadResults(f"{path}: {error}") from None
+
+
+def shown(value):
+    """Three digits that count: 1.23, 45.6, 7,890, 123,000."""
+    if value >= 1000:
+        step = 10 ** (len(str(int(value))) - 3)
+        return f"{round(value / step) * step:,}"
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def progress(line, round_number):
+    if line.get("unsupported"):
+        figure = "has no such thing"
+    elif line["measure"] == "latency":
+        figure = f"p50 {shown(line['p50'])} ms, p99 {shown(line['p99'])} ms"
+    else:
+        figure = f"{shown(line['value'])} {line['unit']}"
+    return f"  round {round_number}  {line['measure']:<17} {line['peer']:<26} {figure}  (others used {line['noise']:.0%})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    target: catalogue.Target
+    best: str  # the peer compared with
+    hapax_value: float
+    best_value: float
+
+    @property
+    def ratio(self):
+        """How many times better Hapax is."""
+        ratio = self.hapax_value / self.best_value
+        return 1 / ratio if self.target.lower_is_better else ratio
+
+    @property
+    def met(self):
+        return self.ratio >= self.target.factor
+
+
+class Summary:
+    """The medians of a run, by measure and peer."""
+
+    def __init__(self, lines):
+        if not lines or "facts" not in lines[0]:
+            raise BadResults("the results do not start with the facts of the machine")
+        self.facts = lines[0]["facts"]
+        self.lines = lines[1:]
+        self.peers = [peer for peer in catalogue.PEERS if any(line["peer"] == peer.name for line in self.lines)]
+        self.measures = [measure for measure in catalogue.MEASURES if any(line["measure"] == measure.name for line in self.lines)]
+        self.versions = {line["peer"]: line["version"] for line in self.lines}
+        self.settings = {line["peer"]: line["settings"] for line in self.lines if line.get("settings")}
+
+    @property
+    def is_quick(self):
+        return self.facts["quick"]
+
+    def runs(self, measure, peer):
+        wanted = [line for line in self.lines if line["measure"] == measure and line["peer"] == peer]
+        return [line for line in wanted if not line.get("unsupported")]
+
+    def median(self, measure, peer, field="value"):
+        """None: it was not measured."""
+        values = [line[field] for line in self.runs(measure, peer)]
+        return statistics.median(values) if values else None
+
+    def noise(self):
+        return max((line["noise"] for line in self.lines), default=0)
+
+    def verdicts(self):
+        verdicts = []
+        for target in catalogue.TARGETS:
+            hapax = self.median(target.measure, "Hapax", target.field)
+            candidates = []
+            for peer in self.peers:
+                runs = self.runs(target.measure, peer.name)
+                if not peer.is_hapax and runs and target.among(peer, runs[0]):
+                    candidates.append((self.median(target.measure, peer.name, target.field), peer.name))
+            if hapax is None or not candidates:
+                continue
+            value, best = (min if target.lower_is_better else max)(candidates)
+            verdicts.append(Verdict(target, best, hapax, value))
+        return verdicts
+
+    def all_met(self):
+        return all(verdict.met for verdict in self.verdicts())
+
+    def cell(self, measure, peer):
+        value = self.median(measure.name, peer.name)
+        if value is None:
+            return "–"
+        if measure.name == "latency":
+            return f"{shown(value)} / {shown(self.median(measure.name, peer.name, 'p99'))}"
+        drops = any(line.get("keeps_results") is False for line in self.runs(measure.name, peer.name))
+        return shown(value) + (" ¹" if drops else "")
+
+    def table(self):
+        """Rows of cells, the heading first."""
+        heading = [""]
+        for measure in self.measures:
+            unit = "p50 / p99, ms" if measure.name == "latency" else measure.unit
+            heading.append(f"{measure.title}, {unit}")
+        return [heading] + [[peer.name, *(self.cell(measure, peer) for measure in self.measures)] for peer in self.peers]
+
+    def verdict_table(self):
+        rows = [["", "Hapax", "compared with", "it has", "times better", "wanted", ""]]
+        titles = {measure.name: measure.title for measure in catalogue.MEASURES}
+        for verdict in self.verdicts():
+            target = verdict.target
+            title = titles[target.measure] + (f", {target.field}" if target.field != "value" else "")
+            against = target.against if target.against == verdict.best else f"{target.against}: {verdict.best}"
+            rows.append([title, shown(verdict.hapax_value), against, shown(verdict.best_value), f"{verdict.ratio:.2f}",
+                         f"{target.factor:g}", "met" if verdict.met else "MISSED"])  # fmt: skip
+        return rows
+
+    def machine_line(self):
+        facts = self.facts
+        redis = f", Redis {facts['redis']}" if facts.get("redis") else ""
+        return (
+            f"{facts['processors']} processors ({facts['processor']}), {facts['memory_gib']} GiB, Linux {facts['kernel']}, "
+            f"{facts['file_system']} with {facts['fdatasyncs_per_second']:,} fdatasync/s, PostgreSQL {facts['postgres']}{redis}, "
+            f"Node {facts['node']}, {facts['date']}"
+        )
+
+    def text(self):
+        parts = ["", self.machine_line(), "", aligned(self.table()), ""]
+        if any("¹" in cell for row in self.table() for cell in row):
+            parts += ["¹ throws results away", ""]
+        if self.verdicts():
+            parts += [aligned(self.verdict_table()), ""]
+        parts.append(f"median of {self.facts['rounds']} rounds; others used at most {self.noise():.0%} of the processors during a run")
+        if self.is_quick:
+            parts.append("quick: the counts are too small for these figures to mean anything")
+        return "\n".join(parts)
+
+    def markdown(self):
+        return _PAGE.format(
+            machine=self.machine_line(),
+            rounds=self.facts["rounds"],
+            noise=f"{self.noise():.0%}",
+            table=_markdown_table(self.table()),
+            verdicts=_markdown_table(self.verdict_table()),
+            settings=_markdown_table([["", "version", "store", "settings"], *self._settings_rows()]),
+        )
+
+    def _settings_rows(self):
+        for peer in self.peers:
+            settings = ", ".join(f"{name} {value}" for name, value in self.settings.get(peer.name, {}).items())
+            yield [peer.name, self.versions[peer.name], peer.store, settings.replace("_", " ")]
+
+
+def aligned(rows):
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+
+
+def _markdown_table(rows):
+    head, *body = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([head, "|---" * len(rows[0]) + "|", *body])
+
+
+def publish(source, summary, root):
+    """Keeps the raw lines in the repository, and writes the page and the chart that follow from them."""
+    if source.resolve() != (root / RESULTS).resolve():
+        shutil.copyfile(source, root / RESULTS)
+    (root / PAGE).write_text(summary.markdown())
+    (root / CHART).write_text(chart.draw(summary))
+
+
+_PAGE = """\
+# Performance
+
+Hapax beside other task queues: one machine, one PostgreSQL, one run, the same work for each. Medians of {rounds} interleaved rounds.
+
+![Hapax beside its peers](performance.svg)
+
+{table}
+
+¹ throws results away.
+
+{verdicts}
+
+Measured on: {machine}. PostgreSQL as `initdb` leaves it, with `fsync` and `synchronous_commit` on: what was acknowledged is on
+the disk. Other processes used at most {noise} of the processors during a run.
+
+## What was measured
+
+- **Keyed submit**: one task a call, 100 bytes of JSON, a key of its own each, 32 calls in flight.
+- **Duplicate submit**: the same calls once more.
+- **Bulk submit**: 1,000 tasks a call, without keys, 2 calls in flight.
+- **Drain**: 20,000 waiting tasks that do nothing, one freshly started worker process, until the store shows every one of them as
+  completed, with its result where the peer keeps results.
+- **Submit to start of handler**: one task at a time to an idle worker, from the call of submit until its handler runs. The worker
+  of Hapax is in another process, and hears of the task through PostgreSQL; *in one process* it is a thread of the submitter's,
+  as the peers' workers are in theirs.
+- **Workflows**: three steps one after the other, each with a result, 32 workflows in flight, from start to result.
+
+Every run has an empty database and a warm-up, and reads the store afterwards: a run in which a task is missing, doubled or without
+its result ends the whole benchmark. What the peers are asked for is not always the same: graphile-worker and BullMQ forget a key when its job is removed,
+none of them notices the same key with another input, and all of that Hapax does within these figures.
+
+*Hapax* is the C++ library with the engine in the process, *Hapax over HTTP* the same library as a client of one `hapax serve`.
+
+## Who was measured
+
+{settings}
+
+## Again
+
+```sh
+./dev peers            # about an hour on two processors; raw lines in build/peers.jsonl
+./dev peers --docs     # the same, and this page from it
+./dev peers --quick    # minutes; does everything work?
+```
+
+This page is written by `./dev peers --docs` from [the raw lines](../bench/peers/results.jsonl). [bench/peers](../bench/peers/README.md) has the
+programs.
+"""

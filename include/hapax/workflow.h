@@ -1,0 +1,321 @@
+// A workflow from both ends: the context of its code, the handle of who started it.
+//
+//   Receipt process_order(hapax::Context& ctx, const Order& order) {
+//     auto payment = ctx.run(charge_card, order, hapax::key("payment-" + std::to_string(order.id)));
+//     ctx.sleep(std::chrono::hours(24));
+//     return {payment};
+//   }
+//
+// A workflow is a plain function. It survives whatever happens to its worker: its code is run again from the start, and
+// everything it asked its Context for before is answered from its history, so that it comes to where it was. Therefore
+//
+// - given the same answers, the code must ask for the same things in the same order. Clocks, random numbers, files and
+//   the network are for tasks, or for Context::now(), random(), uuid() and side_effect();
+// - the code must not block and should not take long: waiting is what the Context is for;
+// - a change of the code that a running workflow would notice needs Context::version(). Without, the workflow is left
+//   suspended with the error NonDeterminism, and goes on when a worker has code that fits again;
+// - the Context is used on the thread that runs the function, and neither by destructors nor behind a noexcept.
+//
+// A workflow that waits costs its worker some memory at most: when that is needed for others, the function's stack is
+// unwound by an exception that is no std::exception. Code that catches (...) throws it on; whatever it asks the Context
+// for instead is refused by the same exception.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "hapax/detail/function.h"
+#include "hapax/error.h"
+#include "hapax/json.h"
+#include "hapax/options.h"
+
+namespace hapax {
+
+class Context;
+
+namespace detail {
+class WorkflowHandleState;
+class WorkflowRun;
+
+// What stands for a result in a tuple or vector: nothing needs a value there.
+template <class T>
+using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+}  // namespace detail
+
+// What a workflow has asked for and does not wait for yet. A plain value: copies mean the same; good within the
+// function.
+template <class T>
+class Future {
+ public:
+  // Waits for it and gives what came of it. Throws StepFailed if it did not complete.
+  T get() const;
+
+ private:
+  friend class Context;
+  Future(Context& context, std::int32_t step) : context_(&context), step_(step) {}
+
+  Context* context_;
+  std::int32_t step_;
+};
+
+class Context {
+ public:
+  // Runs a task and waits for its result; start() runs it and goes on. The function must have been declared with
+  // App::task(), by its name any type will do, whichever worker has it: ctx.run<std::string>("charge_card", order).
+  //
+  // A task is run once for this step, however often the workflow is replayed. With hapax::key() the rules of
+  // idempotency hold beyond the workflow: a task that was completed under that key yields its stored result without
+  // being run again.
+  //
+  // Throws StepFailed when the task has failed (attempts and retries are the task's own), was cancelled or timed out.
+  template <class Result = void, class Input = std::nullptr_t>
+  Result run(std::string_view type, const Input& input = {}, const SubmitOptions& options = {}) {
+    return start<Result>(type, input, options).get();
+  }
+  template <class Result, class... Parameters, class Input = std::nullptr_t>
+  detail::Plain<Result> run(Result (*function)(Parameters...), const Input& input = {},
+                            const SubmitOptions& options = {}) {
+    return start(function, input, options).get();
+  }
+
+  template <class Result = void, class Input = std::nullptr_t>
+  Future<Result> start(std::string_view type, const Input& input = {}, const SubmitOptions& options = {}) {
+    return {*this, start_task(type, to_json(input), options)};
+  }
+  template <class Result, class... Parameters, class Input = std::nullptr_t>
+  Future<detail::Plain<Result>> start(Result (*function)(Parameters...), const Input& input = {},
+                                      const SubmitOptions& options = {}) {
+    detail::check_step_input<Input, detail::Shape<std::tuple<Parameters...>>>();
+    return {*this, start_task(type_of(reinterpret_cast<const void*>(function)), to_json(input), options)};
+  }
+
+  // Runs another workflow as a step of this one. hapax::key() gives it a workflow id of your own; without, it has one
+  // that is derived from this run. It is cancelled with this workflow.
+  template <class Result = void, class Input = std::nullptr_t>
+  Result run_workflow(std::string_view type, const Input& input = {}, const SubmitOptions& options = {}) {
+    return start_workflow<Result>(type, input, options).get();
+  }
+  template <class Result, class... Parameters, class Input = std::nullptr_t>
+  detail::Plain<Result> run_workflow(Result (*function)(Context&, Parameters...), const Input& input = {},
+                                     const SubmitOptions& options = {}) {
+    return start_workflow(function, input, options).get();
+  }
+
+  template <class Result = void, class Input = std::nullptr_t>
+  Future<Result> start_workflow(std::string_view type, const Input& input = {}, const SubmitOptions& options = {}) {
+    return {*this, start_child(type, to_json(input), options)};
+  }
+  template <class Result, class... Parameters, class Input = std::nullptr_t>
+  Future<detail::Plain<Result>> start_workflow(Result (*function)(Context&, Parameters...), const Input& input = {},
+                                               const SubmitOptions& options = {}) {
+    detail::check_step_input<Input, detail::Shape<std::tuple<Context&, Parameters...>, Context>>();
+    return {*this, start_child(type_of(reinterpret_cast<const void*>(function)), to_json(input), options)};
+  }
+
+  // Waits for all of them, whatever comes of each, and gives their results in order; nothing for those without one.
+  // Then throws StepFailed for the first in order that did not complete. Start each in a statement of its own: in which
+  // order the arguments of one call are evaluated is the compiler's choice, and steps have an order.
+  template <class T>
+  auto all(const std::vector<Future<T>>& futures) {
+    wait_all(steps_of(futures));
+    if constexpr (std::is_void_v<T>) {
+      for (const Future<T>& future : futures) future.get();
+    } else {
+      std::vector<T> results;
+      results.reserve(futures.size());
+      for (const Future<T>& future : futures) results.push_back(future.get());
+      return results;
+    }
+  }
+  template <class... T>
+    requires(sizeof...(T) > 0)
+  std::tuple<detail::Value<T>...> all(const Future<T>&... futures) {
+    wait_all({futures.step_...});
+    return {value_of(futures)...};
+  }
+
+  // Waits until something has come of one of them, and says which: its place among the arguments. If of several, the
+  // one that was first. The others go on; a wait for a signal still takes the next signal of its name.
+  template <class T>
+  std::size_t any(const std::vector<Future<T>>& futures) {
+    return wait_any(steps_of(futures));
+  }
+  template <class... T>
+    requires(sizeof...(T) > 0)
+  std::size_t any(const Future<T>&... futures) {
+    return wait_any({futures.step_...});
+  }
+
+  // Sleeps, for months if need be: nothing is kept running meanwhile. start_sleep() is a timer for any().
+  void sleep(Milliseconds duration) { start_sleep(duration).get(); }
+  void sleep_until(std::chrono::system_clock::time_point time) { start_sleep_until(time).get(); }
+  Future<void> start_sleep(Milliseconds duration) { return {*this, start_timer(duration)}; }
+  Future<void> start_sleep_until(std::chrono::system_clock::time_point time) { return {*this, start_timer(time)}; }
+
+  // Waits for a signal of that name (WorkflowHandle::signal) and gives what came with it. One that came earlier is
+  // taken, each once, in the order they came. With a time-out: nothing, if none has come by then.
+  template <class T = void>
+  T wait_signal(std::string_view name) {
+    return start_wait_signal<T>(name).get();
+  }
+  template <class T = std::monostate>
+  std::optional<T> wait_signal(std::string_view name, Milliseconds timeout) {
+    const std::int32_t step = start_signal_wait(name, timeout);
+    const auto value = signal_json(step);
+    if (!value) return std::nullopt;
+    if constexpr (std::is_same_v<T, std::monostate>) {
+      return T{};
+    } else {
+      return from_json<T>(*value);
+    }
+  }
+  template <class T = void>
+  Future<T> start_wait_signal(std::string_view name) {
+    return {*this, start_signal_wait(name, std::nullopt)};
+  }
+
+  // What differs from one run of the code to the next, recorded so that a replay gets the same: the time (of the
+  // store's clock, as it was when this turn began), a random number, a version 4 UUID, or whatever `function` returns.
+  // That must be quick, and must not use the Context; it is called again if the worker dies before its result is
+  // stored. What it throws is not recorded.
+  std::chrono::system_clock::time_point now();
+  std::uint64_t random();
+  std::string uuid();
+  template <class Function>
+  auto side_effect(std::string_view name, Function&& function) -> std::invoke_result_t<Function> {
+    using Result = std::invoke_result_t<Function>;
+    static_assert(!std::is_void_v<Result>, "hapax: a side effect is recorded by its result; return something");
+    return from_json<Result>(record(name, [&] { return to_json(function()); }));
+  }
+
+  // Asks which version of the code this workflow is on, where the code was changed while workflows were running:
+  //
+  //   if (ctx.version("ship-before-charge") == 0) { …as it was before… } else { … }
+  //
+  // Gives 0 if the workflow had come past this place before the question was there, otherwise `current`, for good. Each
+  // place that asks is decided by itself.
+  std::int32_t version(std::string_view change, std::int32_t current = 1);
+
+  // Ends this run and begins the next one, of the same type and workflow id, with this input and an empty history: what
+  // a workflow that goes on for ever does now and then.
+  template <class Input>
+  [[noreturn]] void continue_as_new(const Input& input) {
+    continue_as(to_json(input));
+  }
+
+  std::string workflow_id() const;
+  std::string run_id() const;
+
+  // Whether the code is going over what it did before. For logs only: nothing that it asks for may depend on it.
+  bool is_replaying() const;
+
+ private:
+  template <class T>
+  friend class Future;
+  friend class detail::WorkflowRun;
+  explicit Context(detail::WorkflowRun& run) : run_(run) {}
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  std::string type_of(const void* function) const;
+  std::int32_t start_task(std::string_view type, const std::string& input_json, const SubmitOptions& options);
+  std::int32_t start_child(std::string_view type, const std::string& input_json, const SubmitOptions& options);
+  std::int32_t start_timer(Milliseconds duration);
+  std::int32_t start_timer(std::chrono::system_clock::time_point time);
+  std::int32_t start_signal_wait(std::string_view name, std::optional<Milliseconds> timeout);
+  void wait_all(const std::vector<std::int32_t>& steps);
+  std::size_t wait_any(const std::vector<std::int32_t>& steps);
+  std::string result_json(std::int32_t step);
+  std::optional<std::string> signal_json(std::int32_t step);  // absent: its time was over
+  std::string record(std::string_view name, const std::function<std::string()>& function);
+  [[noreturn]] void continue_as(const std::string& input_json);
+
+  template <class T>
+  static std::vector<std::int32_t> steps_of(const std::vector<Future<T>>& futures) {
+    std::vector<std::int32_t> steps;
+    steps.reserve(futures.size());
+    for (const Future<T>& future : futures) steps.push_back(future.step_);
+    return steps;
+  }
+  template <class T>
+  static detail::Value<T> value_of(const Future<T>& future) {
+    if constexpr (std::is_void_v<T>) {
+      future.get();
+      return {};
+    } else {
+      return future.get();
+    }
+  }
+
+  detail::WorkflowRun& run_;
+};
+
+template <class T>
+T Future<T>::get() const {
+  return from_json<T>(context_->result_json(step_));
+}
+
+// A workflow that was started. Copies are cheap and mean the same; good as long as its App. It stands for the workflow
+// id: for the run that is the latest when it is asked.
+class WorkflowHandle {
+ public:
+  std::string workflow_id() const;
+
+  // The run that this start created or found; created() says which, deduplicated_from() since when it was there.
+  std::string run_id() const;
+  bool created() const;
+  std::optional<std::chrono::system_clock::time_point> deduplicated_from() const;
+
+  // As it is now: "pending", "running", "suspended" (it waits), "completed", "failed", "cancelled", "timed_out".
+  std::string status() const;
+
+  // Waits until the workflow is closed, over all runs that it continues as; at most so long. False: it is still open.
+  bool wait_for(Milliseconds duration) const;
+
+  // Waits for the result, as long as it takes, and gives it. Throws TaskFailed with the code WorkflowFailed,
+  // WorkflowCancelled or WorkflowTimedOut if there will be none.
+  template <class Result>
+  Result result() const {
+    return from_json<Result>(result_json());
+  }
+  std::string result_json() const;  // the JSON text; empty if the workflow returned nothing
+
+  // Operations, each under a request key of yours: said twice with the same key, it happens once.
+  //
+  // cancel() takes the open steps and children along. resume() lets a cancelled, failed or timed out workflow go on
+  // from its last completed step. True if this changed anything.
+  bool cancel(std::string_view request_key) const;
+  bool resume(std::string_view request_key) const;
+
+  // A new workflow that takes the steps before `from_step` over from this one and runs the rest anew. Without an id of
+  // its own, it gets one that is made from the request key.
+  WorkflowHandle fork(std::int32_t from_step, std::string_view request_key, std::string_view workflow_id = {}) const;
+
+  // Delivers a signal to an open workflow; closed, it throws Error with the code WorkflowClosed.
+  template <class Payload = std::nullptr_t>
+  void signal(std::string_view name, const Payload& payload, std::string_view request_key) const {
+    send_signal(name, to_json(payload), request_key);
+  }
+
+  // What it asked for and what came of it, as GET /v1/workflows/{workflow_id}/history has it: a JSON array of events.
+  std::string history_json() const;
+
+ private:
+  friend class App;
+  explicit WorkflowHandle(std::shared_ptr<detail::WorkflowHandleState> state) : state_(std::move(state)) {}
+
+  void send_signal(std::string_view name, const std::string& payload_json, std::string_view request_key) const;
+
+  std::shared_ptr<detail::WorkflowHandleState> state_;
+};
+
+}  // namespace hapax

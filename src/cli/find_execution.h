@@ -1,0 +1,21 @@
+// Tasks and workflows as they are named on the command line.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/command.h"
+#include "engine/engine.h"
+
+namespace hapax {
+
+// The execution that the text names by its id; else the latest run of the workflow whose id it is. Nothing if there is
+// neither.
+std::optional<Execution> find_execution(Engine& engine, const std::string& name_space, const std::string& text);
+
+// Throws CommandError for a text that cannot be a workflow id.
+void require_workflow_id(const std::string& flag, const std::string& text);
+
+CommandError workflow_not_found(const std::string& workflow_id);
+
+}  // namespace hapax

@@ -1,0 +1,98 @@
+#include "core/workflow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/hash.h"
+
+namespace hapax {
+
+namespace {
+
+constexpr std::array<std::string_view, 17> kEventWords{
+    "task",      "sleep",  "wait_signal", "child",     "side_effect", "version", "closed",  "fired",    "signal",
+    "completed", "failed", "cancelled",   "timed_out", "stuck",       "resumed", "forked", "continued"};
+
+}  // namespace
+
+std::string_view to_string(Event::Kind kind) { return kEventWords.at(static_cast<std::size_t>(kind)); }
+
+std::optional<Event::Kind> parse_event_kind(std::string_view text) {
+  for (std::size_t i = 0; i < kEventWords.size(); ++i) {
+    if (kEventWords[i] == text) return static_cast<Event::Kind>(i);
+  }
+  return {};
+}
+
+std::string step_name(const ExecutionId& run, std::string_view type, std::int32_t step) {
+  return fmt::format("task-{}:{}:{}", run.to_string(), type, step);
+}
+
+ExecutionId step_id(const ExecutionId& run, std::string_view type, std::int32_t step) {
+  const auto digest = sha256(step_name(run, type, step));
+  ExecutionId id = run;
+  std::copy_n(digest.begin(), 10, id.bytes.begin() + 6);  // the first six bytes are the run's time
+  id.bytes[6] = static_cast<std::uint8_t>((id.bytes[6] & 0x0f) | 0x80);  // version 8: made by a rule of one's own
+  id.bytes[8] = static_cast<std::uint8_t>((id.bytes[8] & 0x3f) | 0x80);
+  return id;
+}
+
+std::string child_workflow_id(const ExecutionId& run, std::int32_t step) {
+  return fmt::format("child-{}:{}", run.to_string(), step);
+}
+
+std::string fork_workflow_id(std::string_view workflow_id, std::string_view request_key) {
+  std::string id = fmt::format("{}:fork-{}", workflow_id, request_key);
+  if (id.size() > 255) id = "fork-" + InputHash{sha256(id)}.to_string();
+  return id;
+}
+
+namespace {
+
+bool is_failure(const Event& event) {
+  return event.kind == Event::Kind::closed && event.step > 0 && event.status != Status::completed;
+}
+
+// The number of the last command, or of the last one before `before`.
+std::int64_t last_command(const std::vector<Event>& events, std::int64_t before) {
+  std::int64_t last = 0;
+  for (const Event& event : events) {
+    if (is_command(event.kind) && event.no < before) last = event.no;
+  }
+  return last;
+}
+
+}  // namespace
+
+Rewound rewind(const std::vector<Event>& events) {
+  std::int64_t last_failure = 0;
+  for (const Event& event : events) {
+    if (is_failure(event)) last_failure = event.no;
+  }
+  Rewound rewound;
+  if (last_failure == 0) {
+    rewound.kept = events;
+    return rewound;
+  }
+  rewound.changed = true;
+  const std::int64_t asked = last_command(events, last_failure);
+  std::int32_t steps = 0;  // that stay
+  for (const Event& event : events) {
+    if (is_command(event.kind) && event.no <= asked) steps = event.step;
+  }
+  for (Event event : events) {
+    if (is_failure(event) && event.no > asked) continue;
+    if (event.step > steps && event.kind == Event::Kind::signal) {
+      event.step = 0;
+      rewound.signals.push_back(event);
+    } else if (event.step > steps && event.kind != Event::Kind::forked) {
+      continue;
+    }
+    rewound.kept.push_back(std::move(event));
+  }
+  return rewound;
+}
+
+}  // namespace hapax

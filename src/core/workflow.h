@@ -1,0 +1,87 @@
+// A workflow's history: what its code asked for, step by step, and what came of it.
+//
+// The code of a workflow asks for things through commands; each has a step number, counted from 1 in the order in which the
+// code asks. At most one later event tells what came of a step. Replaying the code against the history gives it the same
+// answers in the same order, so it asks for the same things again: that is how a workflow survives its worker.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/execution.h"
+#include "core/time.h"
+
+namespace hapax {
+
+struct Event {
+  enum class Kind : std::uint8_t {
+    // Commands: what the code asked for.
+    task,         // `name` is its type, `execution` the task that stands for it
+    sleep,        // `until`
+    wait_signal,  // `name` is the signal's; `until` if the wait has an end
+    child,        // `name` is its type, `key` its workflow id, `execution` its run
+    side_effect,  // `name` says what it was; `value` is what the code got
+    version,      // `name` is the change's; `value` the version that the code got
+
+    // What came of a step.
+    closed,  // of a task or child: `status`, and `value` (its result) or `error`
+    fired,   // a sleep is over, or the time of a wait
+    signal,  // `name`, `value`; of step 0 as long as nobody waits for it
+
+    // What happened to the workflow itself.
+    completed,  // `value`
+    failed,     // `error`
+    cancelled,
+    timed_out,
+    stuck,      // its code does not match this history: `error`
+    resumed,
+    forked,     // from `execution`, at the step `step`
+    continued   // as `execution`
+  };
+
+  std::int64_t no = 0;  // rising; there may be gaps
+  Time at;
+  Kind kind = Kind::task;
+  std::int32_t step = 0;
+  std::string name;
+  std::optional<std::string> key;
+  std::optional<ExecutionId> execution;
+  std::optional<Time> until;
+  std::optional<Status> status;
+  std::optional<std::string> value;  // JSON
+  std::optional<AttemptError> error;
+
+  bool operator==(const Event&) const = default;
+};
+
+std::string_view to_string(Event::Kind kind);
+std::optional<Event::Kind> parse_event_kind(std::string_view text);
+
+constexpr bool is_command(Event::Kind kind) { return kind <= Event::Kind::version; }
+constexpr bool is_outcome(const Event& event) {
+  return event.step > 0 && event.kind >= Event::Kind::closed && event.kind <= Event::Kind::signal;
+}
+
+// What a step is called, and the id of its execution: made from the name, so that starting it twice is impossible. The id
+// begins with the run's time, so that it sorts where it belongs.
+std::string step_name(const ExecutionId& run, std::string_view type, std::int32_t step);
+ExecutionId step_id(const ExecutionId& run, std::string_view type, std::int32_t step);
+
+// The workflow id of a child that was given none, and of a fork that was given none.
+std::string child_workflow_id(const ExecutionId& run, std::int32_t step);
+std::string fork_workflow_id(std::string_view workflow_id, std::string_view request_key);
+
+// What a history is cut back to so that its workflow can go on: the failures that ended it are taken out. Those are the outcomes
+// of failed, cancelled or timed out steps that the code met after it last asked for something. If it asked for more after
+// such a failure (a compensation, say), that is taken out with it.
+struct Rewound {
+  std::vector<Event> kept;
+  std::vector<Event> signals;  // among them: those whose wait was taken out, of step 0 again
+  bool changed = false;
+};
+Rewound rewind(const std::vector<Event>& events);
+
+}  // namespace hapax

@@ -1,0 +1,151 @@
+#include "engine/turn.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+#include <type_traits>
+
+#include "core/canonical_json.h"
+#include "engine/submit.h"
+
+namespace hapax {
+
+namespace {
+
+std::string_view error_type(Refusal::Code code) {
+  switch (code) {
+    case Refusal::Code::idempotency_key_required: return "IdempotencyKeyRequired";
+    case Refusal::Code::identity_field_missing: return "IdentityFieldMissing";
+    default: return "InvalidRequest";
+  }
+}
+
+Event refused(std::int32_t step, const Refusal& refusal) {
+  Event event;
+  event.kind = Event::Kind::closed;
+  event.step = step;
+  event.status = Status::failed;
+  event.error = AttemptError{std::string(error_type(refusal.code)), refusal.message};
+  return event;
+}
+
+}  // namespace
+
+Turn resolve_turn(const std::string& name_space, TurnRequest request, const SettingsBook& settings,
+                  const EngineOptions& options, const ExecutionId& id) {
+  Turn turn;
+  turn.token = request.token;
+  turn.name_space = request.name_space;
+  turn.seen = request.seen;
+  for (TurnRequest::Command& command : request.commands) {
+    Event& event = command.event;
+    std::optional<Event> outcome;
+    if (command.start) {
+      SubmitRequest& start = *command.start;
+      start.dry_run = false;
+      if (start.kind == Kind::workflow) {
+        if (!start.idempotency_key) start.idempotency_key = child_workflow_id(turn.token.execution, event.step);
+        event.key = start.idempotency_key;
+      }
+      auto resolved = resolve(name_space, std::move(start), settings, options, ExecutionId());
+      if (const auto* refusal = std::get_if<Refusal>(&resolved)) {
+        outcome = refused(event.step, *refusal);
+      } else {
+        turn.starts.push_back({event.step, std::move(std::get<ResolvedSubmission>(resolved).submission)});
+      }
+    }
+    turn.events.push_back(std::move(event));
+    if (outcome) turn.events.push_back(*std::move(outcome));
+  }
+  std::visit(
+      [&](auto& end) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(end)>, TurnRequest::Continued>) {
+          std::string input = canonical_json(end.input);
+          const InputHash hash = hash_input(input);
+          turn.end = Turn::Continued{id, std::move(input), hash};
+        } else {
+          turn.end = std::move(end);
+        }
+      },
+      request.end);
+  return turn;
+}
+
+void resolve_control(ControlRequest& request, const EngineOptions& options, const ExecutionId& id) {
+  request.request_ttl = options.request_ttl;
+  std::string parameters;
+  if (request.action == ControlRequest::Action::signal) {
+    append_json_string(parameters, request.signal);
+    parameters += request.payload ? canonical_json(parse_json(*request.payload)) : "";
+  } else if (request.action == ControlRequest::Action::fork) {
+    parameters = fmt::format("{} {}", request.from_step, request.fork_workflow_id);
+    if (request.fork_workflow_id.empty()) {
+      request.fork_workflow_id = fork_workflow_id(request.workflow_id.value_or(""), request.request_key);
+    }
+    request.fork_identity = workflow_identity(request.name_space, request.fork_workflow_id);
+    request.fork_id = id;
+  }
+  request.parameters = hash_input(parameters);
+}
+
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsWait> {
+ public:
+  RunsWait(ResultDesk& results, std::string name_space, Duration wait, Reply<std::optional<Execution>> reply)
+      : results_(results), name_space_(std::move(name_space)), until_(Steady::now() + wait), reply_(std::move(reply)) {}
+
+  void wait_for(const ExecutionId& run) {
+    const auto left = std::chrono::duration_cast<Duration>(until_ - Steady::now());
+    auto waiting = results_.wait(name_space_, run, std::max(left, Duration(0)),
+                                 [self = shared_from_this()](Answer<std::optional<Execution>> answer) {
+                                   self->answered(std::move(answer));
+                                 });
+    const std::lock_guard lock(mutex_);
+    current_ = std::move(waiting);
+    if (cancelled_ && current_) current_->cancel();
+  }
+
+  void cancel() override {
+    std::shared_ptr<Waiting> current;
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_ = true;
+      current = current_;
+    }
+    if (current) current->cancel();
+  }
+
+ private:
+  void answered(Answer<std::optional<Execution>> answer) {
+    std::optional<Execution> run;
+    try {
+      run = std::move(answer).get();
+    } catch (...) {
+      return reply_(std::current_exception());
+    }
+    if (run && run->run.continued_as) return wait_for(*run->run.continued_as);
+    reply_(std::move(run));
+  }
+
+  ResultDesk& results_;
+  const std::string name_space_;
+  const Steady::time_point until_;
+  const Reply<std::optional<Execution>> reply_;
+  std::mutex mutex_;
+  std::shared_ptr<Waiting> current_;
+  bool cancelled_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, const Execution& run, Duration wait,
+                                       Reply<std::optional<Execution>> reply) {
+  auto waiting = std::make_shared<RunsWait>(results, run.name_space, wait, std::move(reply));
+  waiting->wait_for(run.id);
+  return waiting;
+}
+
+}  // namespace hapax

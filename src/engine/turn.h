@@ -1,0 +1,28 @@
+// Workflows, from what a worker or caller says to what the store is told.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "engine/engine.h"
+#include "engine/local_engine.h"
+#include "engine/settings_book.h"
+#include "engine/wait_closed.h"
+
+namespace hapax {
+
+// The turn with every setting of its tasks and children decided. A step that the rules refuse has failed at once. `id` is for the
+// next run, if the workflow continues as new.
+Turn resolve_turn(const std::string& name_space, TurnRequest request, const SettingsBook& settings,
+                  const EngineOptions& options, const ExecutionId& id);
+
+// Fills in what the caller of a control operation need not say: the fingerprint of its parameters; the workflow id, identity and
+// run of a fork.
+void resolve_control(ControlRequest& request, const EngineOptions& options, const ExecutionId& id);
+
+// Waits for a run, and for those that it continues as.
+std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, const Execution& run, Duration wait,
+                                       Reply<std::optional<Execution>> reply);
+
+}  // namespace hapax

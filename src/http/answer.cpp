@@ -1,0 +1,68 @@
+#include "http/answer.h"
+
+#include "http/error.h"
+#include "wire/write_answer.h"
+
+namespace hapax::http {
+
+namespace {
+
+// The run that a "parent" names: by its own id, or by the workflow id, whose latest run it then is.
+std::optional<ExecutionId> find_parent(Engine& engine, const std::string& name_space, const std::string& parent) {
+  const auto id = ExecutionId::parse(parent);
+  if (id && engine.find(name_space, *id)) return id;
+  if (const auto workflow = engine.find_workflow(name_space, parent)) return workflow->id;
+  return id;
+}
+
+Response page_response(const std::vector<Execution>& executions, bool more) {
+  JsonWriter out;
+  out.begin_object().key("executions").begin_array();
+  for (const Execution& execution : executions) wire::write_execution(out, execution);
+  out.end_array().key("next_cursor");
+  more ? out.string(executions.back().id.to_string()) : out.null();
+  out.end_object();
+  return json_response(200, out.take());
+}
+
+}  // namespace
+
+Response submit_response(std::vector<SubmitResult> results) {
+  const SubmitResult& result = results.at(0);
+  JsonWriter out;
+  wire::write_submit_result(out, result);
+  if (const auto* refusal = std::get_if<Refusal>(&result)) return json_response(status_of(*refusal), out.take());
+  const auto& receipt = std::get<Receipt>(result);
+  return json_response(receipt.created && !receipt.dry_run ? 201 : 200, out.take());
+}
+
+Response list_response(Engine& engine, ListRequest request) {
+  ListFilter& filter = request.filter;
+  if (request.parent) {
+    filter.parent = find_parent(engine, filter.name_space, *request.parent);
+    if (!filter.parent) return page_response({}, false);
+  }
+  const auto limit = static_cast<std::size_t>(filter.limit);
+  ++filter.limit;  // one more tells whether there is a next page
+  std::vector<Execution> executions = engine.list(filter);
+  const bool more = executions.size() > limit;
+  if (more) executions.resize(limit);
+  return page_response(executions, more);
+}
+
+Response result_response(const Execution& execution) {
+  JsonWriter out;
+  wire::write_result(out, execution);
+  return json_response(is_closed(execution.status) ? 200 : 202, out.take());
+}
+
+int control_status(ControlOutcome::Kind kind) {
+  switch (kind) {
+    case ControlOutcome::Kind::done: return 200;
+    case ControlOutcome::Kind::not_found: return 404;
+    case ControlOutcome::Kind::no_such_step: return 400;
+    default: return 409;
+  }
+}
+
+}  // namespace hapax::http

@@ -1,0 +1,155 @@
+#include "http/parse_turn.h"
+
+#include <fmt/core.h>
+
+#include <limits>
+
+#include "core/canonical_json.h"
+#include "core/field.h"
+#include "core/name.h"
+#include "http/parse_request.h"
+
+namespace hapax::http {
+
+namespace {
+
+constexpr std::size_t kMaxTurns = Engine::kMaxBatch;
+constexpr std::size_t kMaxCommands = 10'000;
+constexpr std::int64_t kMaxStep = std::numeric_limits<std::int32_t>::max();
+
+std::string item_pointer(const std::string& at, std::size_t index) { return fmt::format("{}/{}", at, index); }
+
+// The member itself, taken out of its object: inputs may be large.
+Json take(Json& object, std::string_view name) {
+  for (auto& [member, value] : object.members) {
+    if (member == name) return std::move(value);
+  }
+  return {};
+}
+
+std::optional<Event::Kind> parse_command_kind(std::string_view word) {
+  const auto kind = parse_event_kind(word);
+  return kind && is_command(*kind) ? kind : std::nullopt;
+}
+
+std::string command_name(FieldReader& fields) {
+  std::string name = fields.required("name", fields.string("name"));
+  if (const auto wrong = check_idempotency_key(name)) throw InvalidField(fields.pointer("name"), *wrong);
+  return name;
+}
+
+TurnRequest::Command parse_command(Json& document, const std::string& at) {
+  FieldReader fields(document, at);
+  TurnRequest::Command command;
+  Event& event = command.event;
+  event.step = static_cast<std::int32_t>(fields.required("step", fields.integer("step", 1, kMaxStep)));
+  event.kind = fields.required("kind", fields.word("kind", parse_command_kind,
+                                                   "task, child, sleep, wait_signal, side_effect, version"));
+  switch (event.kind) {
+    case Event::Kind::task:
+    case Event::Kind::child:
+      if (fields.object("start") == nullptr) throw InvalidField(fields.pointer("start"), "is required");
+      break;
+    case Event::Kind::sleep: event.until = fields.required("until", fields.time("until")); break;
+    case Event::Kind::wait_signal:
+      event.name = command_name(fields);
+      event.until = fields.time("until");
+      break;
+    case Event::Kind::version:
+      event.name = command_name(fields);
+      event.value = std::to_string(fields.required("value", fields.integer("value", 0, kMaxStep)));
+      break;
+    default: {
+      event.name = command_name(fields);
+      const Json* value = fields.any("value");
+      if (value == nullptr) throw InvalidField(fields.pointer("value"), "is required");
+      event.value = canonical_json(*value);
+    }
+  }
+  fields.done();
+  if (event.kind == Event::Kind::task || event.kind == Event::Kind::child) {
+    const Kind kind = event.kind == Event::Kind::child ? Kind::workflow : Kind::task;
+    command.start = parse_submit(take(document, "start"), at + "/start", kind);
+    event.name = command.start->type;
+  }
+  return command;
+}
+
+AttemptError parse_error(FieldReader& fields) {
+  const Json* error = fields.object("error");
+  if (error == nullptr) throw InvalidField(fields.pointer("error"), "is required");
+  FieldReader members(*error, fields.pointer("error"));
+  AttemptError read;
+  read.type = members.name("type").value_or("Error");
+  read.message = members.required("message", members.string("message"));
+  members.done();
+  return read;
+}
+
+decltype(TurnRequest::end) parse_end(Json& document, const std::string& at) {
+  FieldReader fields(document, at);
+  const std::string kind = fields.required("kind", fields.string("kind"));
+  decltype(TurnRequest::end) end;
+  if (kind == "completed") {
+    const Json* result = fields.any("result");
+    end = Turn::Completed{result != nullptr ? std::optional(canonical_json(*result)) : std::nullopt};
+  } else if (kind == "failed") {
+    end = Turn::Failed{parse_error(fields)};
+  } else if (kind == "stuck") {
+    end = Turn::Stuck{parse_error(fields)};
+  } else if (kind == "continued") {
+    fields.any("input");
+    end = TurnRequest::Continued{};
+  } else if (kind != "suspended") {
+    throw InvalidField(fields.pointer("kind"),
+                       "must be one of suspended, completed, failed, stuck, continued, not \"" + kind + "\"");
+  }
+  fields.done();
+  if (auto* continued = std::get_if<TurnRequest::Continued>(&end)) continued->input = take(document, "input");
+  return end;
+}
+
+TurnItem parse_turn(Json& document, const std::string& at) {
+  FieldReader fields(document, at);
+  TurnItem item;
+  item.lease = fields.required("lease", fields.string("lease"));
+  item.turn.seen = fields.required("seen", fields.integer("seen", 0, std::numeric_limits<std::int64_t>::max()));
+  const Json* commands = fields.array("commands");
+  if (fields.object("end") == nullptr) throw InvalidField(fields.pointer("end"), "is required");
+  fields.done();
+  if (commands != nullptr && commands->items.size() > kMaxCommands) {
+    throw InvalidField(fields.pointer("commands"), fmt::format("must have at most {} items", kMaxCommands));
+  }
+  Json list = take(document, "commands"), end = take(document, "end");
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    const std::string place = item_pointer(at + "/commands", i);
+    item.turn.commands.push_back(parse_command(list.items[i], place));
+    const std::int32_t step = item.turn.commands.back().event.step;
+    if (i > 0 && step != item.turn.commands[i - 1].event.step + 1) {
+      throw InvalidField(place + "/step", "must be one more than that of the command before");
+    }
+  }
+  item.turn.end = parse_end(end, at + "/end");
+  return item;
+}
+
+}  // namespace
+
+std::vector<TurnItem> parse_turns(Json document) {
+  FieldReader fields(document);
+  const Json* turns = fields.array("turns");
+  fields.done();
+  if (turns == nullptr) throw InvalidField("/turns", "is required");
+  if (turns->items.empty() || turns->items.size() > kMaxTurns) {
+    throw InvalidField("/turns", fmt::format("must have 1 to {} items, not {}", kMaxTurns, turns->items.size()));
+  }
+  Json list = take(document, "turns");
+  std::vector<TurnItem> items;
+  items.reserve(list.items.size());
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    items.push_back(parse_turn(list.items[i], item_pointer("/turns", i)));
+  }
+  return items;
+}
+
+}  // namespace hapax::http

@@ -1,0 +1,20 @@
+// The turns of workflows as workers send them, read into the engine's values. Throws InvalidField.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "engine/engine.h"
+
+namespace hapax::http {
+
+struct TurnItem {
+  std::string lease;  // as sent
+  TurnRequest turn;   // without its token and namespace
+};
+
+// {"turns":[{"lease","seen","commands":[…],"end":{…}}]} with 1 to 1000 turns. The steps of a turn follow one another.
+std::vector<TurnItem> parse_turns(Json document);
+
+}  // namespace hapax::http

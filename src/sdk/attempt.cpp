@@ -1,0 +1,72 @@
+#include "sdk/attempt.h"
+
+#include <algorithm>
+
+#include "core/canonical_json.h"
+#include "core/json.h"
+#include "sdk/thrown.h"
+
+namespace hapax {
+
+std::string TaskContext::id() const { return task_.execution.id.to_string(); }
+std::string TaskContext::type() const { return task_.execution.type; }
+std::int32_t TaskContext::attempt() const { return task_.execution.attempt; }
+std::string TaskContext::effect_key() const { return task_.execution.effect_key(); }
+bool TaskContext::cancel_requested() const { return task_.cancel_requested || task_.is_over(); }
+
+namespace detail {
+
+namespace {
+
+// Counted from here and now: a lease may come from a server whose clock is another.
+std::chrono::steady_clock::time_point end_of(const Execution& claimed) {
+  std::optional<Duration> time = claimed.timeout;
+  if (claimed.deadline_at && claimed.started_at) {
+    const Duration rest = std::max(*claimed.deadline_at - *claimed.started_at, Duration(0));
+    time = time ? std::min(*time, rest) : rest;
+  }
+  constexpr Duration kNever = std::chrono::days(3650);
+  const auto never = std::chrono::steady_clock::time_point::max();
+  return time && *time < kNever ? std::chrono::steady_clock::now() + *time : never;
+}
+
+}  // namespace
+
+RunningTask::RunningTask(Claimed claimed)
+    : execution(std::move(claimed.execution)),
+      events(std::move(claimed.events)),
+      token{execution.id, execution.attempt, *execution.lease_secret},
+      ends_at(end_of(execution)) {}
+
+Report run_handler(const std::map<std::string, DeclaredTask>& tasks, RunningTask& task, const std::string& name_space) {
+  Report report{task.token, Report::Completed{}, name_space};
+  auto declared = tasks.find(task.execution.type);
+  if (declared == tasks.end()) declared = tasks.find(std::string(kAnyType));
+  if (declared == tasks.end()) {
+    report.outcome = Report::Failed{
+        presentable_error("UnknownType", "this worker has no task '" + task.execution.type + "' declared"), true};
+    return report;
+  }
+  if (task.cancel_requested) {  // while it was queued here: cancelled, or another worker's by now
+    report.outcome = Report::Failed{{std::string(kCancelled), "it was cancelled before it started"}, true};
+    return report;
+  }
+  try {
+    TaskContext context = task.context();
+    const std::string result = declared->second.handler(context, task.execution.input);
+    if (!result.empty()) report.outcome = Report::Completed{canonical_json(parse_json(result))};
+  } catch (const FinalError& error) {
+    report.outcome = Report::Failed{thrown(error), false};
+  } catch (const Cancelled& error) {
+    report.outcome = Report::Failed{presentable_error(std::string(kCancelled), error.what()), true};
+  } catch (const std::exception& error) {
+    report.outcome = Report::Failed{thrown(error), true};
+  } catch (...) {
+    report.outcome = Report::Failed{{"unknown", "the handler threw something that is no std::exception"}, true};
+  }
+  return report;
+}
+
+}  // namespace detail
+
+}  // namespace hapax

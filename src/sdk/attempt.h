@@ -1,0 +1,42 @@
+// An attempt at a task, or a turn of a workflow, that was claimed; and running a task's handler for it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.h"
+#include "sdk/declarations.h"
+
+namespace hapax::detail {
+
+inline constexpr std::string_view kCancelled =
+    "Cancelled";  // the type of the error of a handler that heard of a cancel
+
+// An attempt that this worker has a lease for.
+class RunningTask {
+ public:
+  using Steady = std::chrono::steady_clock;
+
+  // Just claimed.
+  explicit RunningTask(Claimed claimed);
+
+  TaskContext context() const { return TaskContext(*this); }
+
+  // The engine ends the attempt by itself, and has done so or is about to.
+  bool is_over() const { return Steady::now() >= ends_at; }
+
+  const Execution execution;
+  const std::vector<Event> events;  // of a workflow: those that its last turn did not know
+  const LeaseToken token;
+  const Steady::time_point ends_at;  // by its timeout or deadline; never, if it has none
+  std::atomic<bool> cancel_requested = false;
+};
+
+// Runs the handler that is declared for the task's type. Whatever comes of it, there is a report.
+Report run_handler(const std::map<std::string, DeclaredTask>& tasks, RunningTask& task, const std::string& name_space);
+
+}  // namespace hapax::detail

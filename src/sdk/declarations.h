@@ -1,0 +1,60 @@
+// What this program declared: its tasks and workflows, by their types.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/engine.h"
+#include "hapax/app.h"
+
+namespace hapax::detail {
+
+// Stands for every type that has no task of its own.
+inline constexpr std::string_view kAnyType = "";
+
+struct DeclaredTask {
+  TaskOptions options;
+  Handler handler;
+};
+
+struct DeclaredWorkflow {
+  WorkflowOptions options;
+  WorkflowFunction function;
+};
+
+class Declarations {
+ public:
+  void declare(std::string type, DeclaredTask task, const void* address);
+  void declare(std::string type, DeclaredWorkflow workflow, const void* address);
+
+  // Throws Error for a function that was not declared.
+  std::string type_of(const void* address) const;
+
+  // The queue that the type was declared with, if it was.
+  std::optional<std::string> queue_of(std::string_view type, Kind kind = Kind::task) const;
+
+  std::map<std::string, DeclaredTask> tasks() const;
+  std::map<std::string, DeclaredWorkflow> workflows() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, DeclaredTask, std::less<>> tasks_;
+  std::map<std::string, DeclaredWorkflow, std::less<>> workflows_;
+  std::map<const void*, std::string> types_;  // of plain functions
+};
+
+// A submission as the caller worded it, for the engine. Throws Error(InvalidRequest) for words it does not know.
+SubmitRequest to_request(const Declarations& declared, std::string_view type, const std::string& input_json,
+                         const SubmitOptions& options, Kind kind = Kind::task);
+
+// The document in a JSON text; the empty text is null. Throws Error(InvalidJson).
+Json parse_document(const std::string& json);
+
+// Throws Error(InvalidRequest) for what cannot be a workflow id or the name of a signal.
+void check_workflow_id(std::string_view workflow_id);
+void check_signal(std::string_view name);
+
+}  // namespace hapax::detail

@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "engine/local_engine.h"
+#include "hapax/testing.h"
+#include "open/open_engine.h"
+#include "sdk/app_state.h"
+#include "sdk/attempt.h"
+#include "sdk/turns.h"
+
+namespace hapax::testing {
+
+namespace {
+
+constexpr std::int32_t kBatch = 1000;
+constexpr std::size_t kKeptRuns = 1000, kStackBytes = 256 * 1024;
+constexpr const char* kNameSpace = "default";
+
+class SkippingClock final : public Clock {
+ public:
+  explicit SkippingClock(Time start) : now_ms_(to_ms(start)) {}
+
+  Time now() const override { return from_ms(now_ms_); }
+  void move_to(Time time) { now_ms_ = std::max(now_ms_.load(), to_ms(time)); }
+
+ private:
+  std::atomic<std::int64_t> now_ms_;
+};
+
+std::optional<Time> earlier(const std::optional<Time>& a, const std::optional<Time>& b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+// The store reads the clock as long as anybody has a handle to something in it.
+struct Memory {
+  explicit Memory(Time start) : clock(start), store(open_on(clock)), engine(start_engine(store, {})) {}
+
+  static std::shared_ptr<Store> open_on(const Clock& clock) {
+    OpenStoreOptions options;
+    options.clock = &clock;
+    return open_store("memory:", options);
+  }
+
+  SkippingClock clock;
+  const std::shared_ptr<Store> store;
+  const std::shared_ptr<LocalEngine> engine;
+};
+
+Opened opened(const std::shared_ptr<Memory>& memory) {
+  Opened opened;
+  opened.engine = std::shared_ptr<Engine>(memory, memory->engine.get());
+  return opened;
+}
+
+// Where it comes among what can be run at the same moment.
+auto place(const Claimed& claimed) {
+  const Execution& execution = claimed.execution;
+  return std::tuple(-execution.priority, execution.run_at, execution.parent_workflow_id,
+                    execution.idempotency_key.value_or(""), execution.step, execution.id);
+}
+
+}  // namespace
+
+// The engine is asked for all but the claims: of those the store tells when the next one can be had.
+class TestApp::Impl {
+ public:
+  explicit Impl(const TestOptions& options)
+      : options_(options),
+        memory_(std::make_shared<Memory>(std::chrono::floor<Duration>(options.starts_at))),
+        state_(std::make_shared<detail::AppState>(opened(memory_), kNameSpace)) {}
+
+  const std::shared_ptr<detail::AppState>& state() const { return state_; }
+  Time now() const { return memory_->clock.now(); }
+
+  // Runs until `done`, moving the time on no further than to `until`. False: nothing more will happen by then.
+  template <class Done>
+  bool run(Done done, std::optional<Time> until) {
+    const auto tasks = state_->tasks();
+    detail::Turns turns(*state_, options_.replay_every_turn ? 0 : kKeptRuns, kStackBytes);
+    for (std::size_t ran = 0; !done();) {
+      std::optional<Time> next;
+      std::vector<Claimed> claims = claim(next);
+      if (claims.empty()) {
+        if (!next || (until && *next > *until)) return false;
+        memory_->clock.move_to(*next);
+      }
+      for (Claimed& claimed : claims) {
+        if (claimed.execution.kind == Kind::workflow) {
+          run_turn(turns, claimed);
+        } else {
+          run_task(tasks, std::move(claimed));
+        }
+      }
+      ran += claims.size();
+      if (ran > options_.limit) throw Error("LimitExceeded", "there is still something to run; see TestOptions::limit");
+    }
+    return true;
+  }
+
+  void move_to(Time time) { memory_->clock.move_to(time); }
+
+ private:
+  // Everything that can be run now, in an order that does not hang on ids, which are made by chance. If there is
+  // nothing: when there will be, as far as that is known.
+  std::vector<Claimed> claim(std::optional<Time>& next) {
+    SweepOutcome swept = memory_->store->sweep(kBatch);
+    while (swept.more) swept = memory_->store->sweep(kBatch);
+
+    ClaimRequest request;
+    request.name_space = kNameSpace;
+    for (const QueueCount& count : memory_->store->count()) request.queues.push_back(count.queue);
+    request.workflows = true;
+    request.limit = kBatch;
+    request.worker = "test";
+    request.secret = LeaseSecret::generate();
+    ClaimOutcome outcome = memory_->store->claim({&request, 1}).at(0);
+    next = earlier(outcome.next_at, swept.next_due);
+
+    std::vector<Claimed> claims;
+    auto events = outcome.events.begin();
+    for (Execution& execution : outcome.executions) {
+      const bool turn = execution.kind == Kind::workflow;
+      claims.push_back({std::move(execution), turn ? std::move(*events++) : std::vector<Event>()});
+    }
+    std::sort(claims.begin(), claims.end(), [](const Claimed& a, const Claimed& b) { return place(a) < place(b); });
+    return claims;
+  }
+
+  void run_task(const std::map<std::string, detail::DeclaredTask>& tasks, Claimed claimed) {
+    detail::RunningTask task(std::move(claimed));
+    Report report = detail::run_handler(tasks, task, kNameSpace);
+    await<std::vector<FinishOutcome>>([&](auto reply) { state_->engine().finish({report}, std::move(reply)); });
+  }
+
+  void run_turn(detail::Turns& turns, const Claimed& claimed) {
+    TurnRequest turn = turns.run(claimed.execution, claimed.events);
+    const auto* stuck = std::get_if<Turn::Stuck>(&turn.end);
+    const std::optional<AttemptError> error = stuck ? std::optional(stuck->error) : std::nullopt;
+    await<TurnOutcome>([&](auto reply) { state_->engine().commit_turn(std::move(turn), std::move(reply)); });
+    if (!error) return;
+    throw Error(error->type, "workflow '" + claimed.execution.idempotency_key.value_or("") + "': " + error->message);
+  }
+
+  const TestOptions options_;
+  const std::shared_ptr<Memory> memory_;
+  const std::shared_ptr<detail::AppState> state_;
+};
+
+TestApp::TestApp(const TestOptions& options) : TestApp(std::make_shared<Impl>(options)) {}
+
+TestApp::TestApp(std::shared_ptr<Impl> impl) : App(impl->state()), impl_(std::move(impl)) {}
+
+std::chrono::system_clock::time_point TestApp::now() const { return impl_->now(); }
+
+void TestApp::run_until_closed(const WorkflowHandle& handle) {
+  if (impl_->run([&] { return handle.wait_for(Milliseconds(0)); }, std::nullopt)) return;
+  throw Error("NothingToDo", "workflow '" + handle.workflow_id() + "' is " + handle.status() +
+                                 ", and nothing will happen that lets it go on: does it wait for a signal?");
+}
+
+void TestApp::run_until_closed(const Handle& handle) {
+  if (impl_->run([&] { return handle.wait_for(Milliseconds(0)); }, std::nullopt)) return;
+  throw Error("NothingToDo", "task " + handle.id() + " is " + handle.status() + ", and nobody will run it");
+}
+
+void TestApp::run() { advance(Milliseconds(0)); }
+
+void TestApp::advance(Milliseconds duration) {
+  const Time until = impl_->now() + duration;
+  const auto never = [] { return false; };
+  impl_->run(never, until);
+  impl_->move_to(until);
+  impl_->run(never, until);
+}
+
+}  // namespace hapax::testing

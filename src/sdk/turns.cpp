@@ -1,0 +1,72 @@
+#include "sdk/turns.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "sdk/thrown.h"
+
+namespace hapax::detail {
+
+namespace {
+
+constexpr std::int32_t kHistoryPage = 1000;
+constexpr std::size_t kLeastStackBytes = 64 * 1024;
+
+// When the turn began, by the clock of the store.
+Time time_of(const Execution& claimed) {
+  return claimed.started_at.value_or(std::chrono::floor<Duration>(std::chrono::system_clock::now()));
+}
+
+}  // namespace
+
+Turns::Turns(AppState& app, std::size_t kept_runs, std::size_t stack_bytes)
+    : app_(app), declared_(app.workflows()), stacks_(std::max(stack_bytes, kLeastStackBytes)), kept_(kept_runs) {}
+
+TurnRequest Turns::run(const Execution& claimed, const std::vector<Event>& events) {
+  TurnRequest turn;
+  const auto workflow = declared_.find(claimed.type);
+  if (workflow == declared_.end()) {
+    turn.seen = claimed.run.seen;
+    turn.end = Turn::Stuck{
+        presentable_error("UnknownWorkflowType", "this worker has no workflow '" + claimed.type + "' declared")};
+  } else {
+    std::unique_ptr<WorkflowRun> run = continue_run(claimed, events);
+    if (!run) run = replay(workflow->second, claimed, events);
+    turn = run->advance(time_of(claimed));
+    if (std::holds_alternative<Turn::Suspended>(turn.end)) kept_.put(claimed.id, std::move(run));
+  }
+  turn.token = {claimed.id, claimed.attempt, *claimed.lease_secret};
+  turn.name_space = app_.name_space();
+  return turn;
+}
+
+std::unique_ptr<WorkflowRun> Turns::continue_run(const Execution& claimed, const std::vector<Event>& events) {
+  std::unique_ptr<WorkflowRun> run = kept_.take(claimed.id);
+  if (!run || run->known() != claimed.run.seen || !run->learn(events)) return nullptr;
+  ++continued_;
+  events_ += std::ssize(events);
+  return run;
+}
+
+std::unique_ptr<WorkflowRun> Turns::replay(const DeclaredWorkflow& workflow, const Execution& claimed,
+                                           const std::vector<Event>& events) {
+  auto run = std::make_unique<WorkflowRun>(app_, workflow.function, stacks_, claimed);
+  ++replayed_;
+  const auto tell = [&](const std::vector<Event>& told) {
+    run->learn(told);
+    events_ += std::ssize(told);
+  };
+  if (claimed.run.seen == 0) {  // then the claim brought the whole history
+    tell(events);
+    return run;
+  }
+  const std::int64_t latest = std::max({claimed.run.events, claimed.run.seen, events.empty() ? 0 : events.back().no});
+  while (run->known() < latest) {
+    const auto page = app_.engine().history(app_.name_space(), claimed.id, run->known(), kHistoryPage);
+    if (page.empty()) break;
+    tell(page);
+  }
+  return run;
+}
+
+}  // namespace hapax::detail

@@ -1,0 +1,163 @@
+#include <algorithm>
+
+#include "core/canonical_json.h"
+#include "core/hash.h"
+#include "core/json_writer.h"
+#include "hapax/workflow.h"
+#include "sdk/app_state.h"
+#include "wire/error_code.h"
+#include "wire/event.h"
+
+namespace hapax {
+
+namespace detail {
+
+namespace {
+
+// The longest a single wait asks for: servers do not take longer ones.
+constexpr Duration kWaitStep{30'000};
+constexpr std::int32_t kHistoryPage = 1000;
+
+Receipt receipt_or_refusal(SubmitResult result) {
+  if (const auto* refusal = std::get_if<Refusal>(&result)) {
+    throw Error(std::string(wire::to_string(refusal->code, Kind::workflow)), refusal->message);
+  }
+  return std::get<Receipt>(std::move(result));
+}
+
+[[noreturn]] void gone(const std::string& workflow_id) {
+  throw Error("WorkflowNotFound", "the workflow '" + workflow_id + "' is gone: its retention is over");
+}
+
+Execution wait_step(const WorkflowHandleState& handle, Duration wait) {
+  AppState& app = handle.app();
+  auto run = translating([&] {
+    return await<std::optional<Execution>>([&](auto reply) {
+      app.engine().wait_workflow(app.name_space(), handle.workflow_id(), std::min(wait, kWaitStep), std::move(reply));
+    });
+  });
+  if (!run) gone(handle.workflow_id());
+  return *std::move(run);
+}
+
+ControlOutcome control(const WorkflowHandleState& handle, ControlRequest request) {
+  AppState& app = handle.app();
+  request.name_space = app.name_space();
+  request.workflow_id = handle.workflow_id();
+  const auto outcome = translating([&] {
+    return await<ControlOutcome>([&](auto reply) { app.engine().control(std::move(request), std::move(reply)); });
+  });
+  if (outcome.kind == ControlOutcome::Kind::done) return outcome;
+  throw Error(std::string(wire::to_string(outcome.kind, Kind::workflow)),
+              wire::describe(outcome.kind, handle.workflow_id(), Kind::workflow, outcome.steps));
+}
+
+ControlRequest control_request(ControlRequest::Action action, std::string_view request_key) {
+  ControlRequest request;
+  request.action = action;
+  request.request_key = request_key;
+  return request;
+}
+
+}  // namespace
+
+WorkflowHandleState::WorkflowHandleState(std::shared_ptr<AppState> app, std::string workflow_id, SubmitResult result)
+    : app_(std::move(app)), workflow_id_(std::move(workflow_id)), receipt_(receipt_or_refusal(std::move(result))) {}
+
+}  // namespace detail
+
+using detail::control;
+using detail::control_request;
+
+std::string WorkflowHandle::workflow_id() const { return state_->workflow_id(); }
+
+std::string WorkflowHandle::run_id() const { return state_->receipt().execution.id.to_string(); }
+
+bool WorkflowHandle::created() const { return state_->receipt().created; }
+
+std::optional<std::chrono::system_clock::time_point> WorkflowHandle::deduplicated_from() const {
+  if (created()) return {};
+  return state_->receipt().execution.created_at;
+}
+
+std::string WorkflowHandle::status() const {
+  return std::string(to_string(detail::wait_step(*state_, Duration(0)).status));
+}
+
+bool WorkflowHandle::wait_for(Milliseconds duration) const {
+  const auto until = std::chrono::steady_clock::now() + std::min<Milliseconds>(duration, std::chrono::days(36'525));
+  for (;;) {
+    const auto left = std::chrono::ceil<Duration>(until - std::chrono::steady_clock::now());
+    if (is_closed(detail::wait_step(*state_, std::max(left, Duration(0))).status)) return true;
+    if (left <= Duration(0)) return false;
+  }
+}
+
+std::string WorkflowHandle::result_json() const {
+  for (;;) {
+    const Execution run = detail::wait_step(*state_, detail::kWaitStep);
+    const std::string type = run.error ? run.error->type : "";
+    const std::string message = run.error ? run.error->message : "";
+    switch (run.status) {
+      case Status::completed: return run.result.value_or("");
+      case Status::failed: throw TaskFailed("WorkflowFailed", type, message);
+      case Status::cancelled:
+        throw TaskFailed("WorkflowCancelled", type, message.empty() ? "it was cancelled" : message);
+      case Status::timed_out: throw TaskFailed("WorkflowTimedOut", type, message);
+      default: break;
+    }
+  }
+}
+
+bool WorkflowHandle::cancel(std::string_view request_key) const {
+  return control(*state_, control_request(ControlRequest::Action::cancel, request_key)).changed;
+}
+
+bool WorkflowHandle::resume(std::string_view request_key) const {
+  return control(*state_, control_request(ControlRequest::Action::resume, request_key)).changed;
+}
+
+WorkflowHandle WorkflowHandle::fork(std::int32_t from_step, std::string_view request_key,
+                                    std::string_view workflow_id) const {
+  ControlRequest request = control_request(ControlRequest::Action::fork, request_key);
+  request.from_step = from_step;
+  request.fork_workflow_id =
+      workflow_id.empty() ? fork_workflow_id(this->workflow_id(), request_key) : std::string(workflow_id);
+  detail::check_workflow_id(request.fork_workflow_id);
+  const std::string new_id = request.fork_workflow_id;
+  const ControlOutcome outcome = control(*state_, std::move(request));
+  Receipt receipt;
+  receipt.created = !outcome.replayed;
+  receipt.execution.id = outcome.execution.value_or(ExecutionId{});
+  return WorkflowHandle(
+      std::make_shared<detail::WorkflowHandleState>(state_->shared_app(), new_id, std::move(receipt)));
+}
+
+void WorkflowHandle::send_signal(std::string_view name, const std::string& payload_json,
+                                 std::string_view request_key) const {
+  detail::check_signal(name);
+  ControlRequest request = control_request(ControlRequest::Action::signal, request_key);
+  request.signal = name;
+  if (!payload_json.empty()) request.payload = canonical_json(detail::parse_document(payload_json));
+  control(*state_, std::move(request));
+}
+
+std::string WorkflowHandle::history_json() const {
+  detail::AppState& app = state_->app();
+  return detail::translating([&] {
+    const auto run = app.engine().find_workflow(app.name_space(), workflow_id());
+    if (!run) detail::gone(workflow_id());
+    JsonWriter out;
+    out.begin_array();
+    for (std::int64_t after = 0;;) {
+      const auto page = app.engine().history(app.name_space(), run->id, after, detail::kHistoryPage);
+      if (page.empty()) break;
+      for (const Event& event : page) wire::write_event(out, event);
+      after = page.back().no;
+    }
+    out.end_array();
+    return out.take();
+  });
+}
+
+}  // namespace hapax

@@ -1,0 +1,274 @@
+#include "sdk/workflow_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/canonical_json.h"
+#include "core/json.h"
+#include "hapax/workflow.h"
+#include "sdk/thrown.h"
+
+namespace hapax::detail {
+
+namespace {
+
+std::string describe(const Event& command) {
+  std::string text(to_string(command.kind));
+  if (!command.name.empty()) text += fmt::format(" '{}'", command.name);
+  if (command.kind == Event::Kind::child && command.key) text += fmt::format(" as '{}'", *command.key);
+  return text;
+}
+
+bool same_kind_and_name(const Event& a, const Event& b) { return a.kind == b.kind && a.name == b.name; }
+
+std::string word_of(Event::Kind kind, Status status) {
+  std::string word = kind == Event::Kind::child ? "Workflow" : "Task";
+  return word + (status == Status::cancelled ? "Cancelled" : status == Status::timed_out ? "TimedOut" : "Failed");
+}
+
+std::string words_of(Status status) {
+  return status == Status::cancelled ? "was cancelled" : status == Status::timed_out ? "timed out" : "failed";
+}
+
+std::string canonical(const std::string& json) { return canonical_json(parse_document(json)); }
+
+}  // namespace
+
+WorkflowRun::WorkflowRun(const Declarations& declared, const WorkflowFunction& function, const StackPool& stacks,
+                         const Execution& execution)
+    : declared_(declared),
+      function_(function),
+      id_(execution.id),
+      workflow_id_(execution.idempotency_key.value_or("")),
+      input_(execution.input),
+      fiber_(stacks, [this] { run_code(); }) {}
+
+// ---- from outside
+
+bool WorkflowRun::learn(std::span<const Event> events) {
+  for (const Event& event : events) {
+    if (event.no <= known_) continue;
+    known_ = event.no;
+    if (is_command(event.kind)) {
+      if (event.step > static_cast<std::int32_t>(asked_.size())) {
+        ahead_.emplace(event.step, event);
+      } else if (!confirm(event)) {
+        return false;
+      }
+    } else if (is_outcome(event) && !outcomes_.contains(event.step)) {
+      outcomes_.emplace(
+          event.step, Outcome{event.no, event.kind, event.status.value_or(Status::completed), event.value.value_or(""),
+                              event.error ? std::make_unique<const AttemptError>(*event.error) : nullptr});
+    }
+  }
+  return unconfirmed_.empty();
+}
+
+// Whether the history has what was sent, to the letter: another worker may have committed its own turn in this one's
+// place.
+bool WorkflowRun::confirm(const Event& command) {
+  if (unconfirmed_.empty() || unconfirmed_.front().step != command.step) return false;
+  const Event& sent = unconfirmed_.front();
+  const bool same = same_kind_and_name(sent, command) && sent.value == command.value && sent.until == command.until;
+  unconfirmed_.pop_front();
+  return same;
+}
+
+TurnRequest WorkflowRun::advance(Time now) {
+  now_ = now;
+  fiber_.resume();
+
+  if (stuck_) {
+    // It says so below.
+  } else if (continued_) {
+    check_nothing_left("continue_as_new");
+  } else if (!fiber_.ended()) {
+    check_nothing_left(fmt::format("a wait for step {}", waits_for_));
+  } else if (failed_) {
+    check_nothing_left(fmt::format("an exception ({}: {})", failed_->type, failed_->message));
+  } else {
+    check_nothing_left("the end of the workflow");
+  }
+
+  TurnRequest turn;
+  turn.seen = known_;
+  if (stuck_) {
+    turn.end = Turn::Stuck{*stuck_};
+    return turn;
+  }
+  turn.commands = std::exchange(commands_, {});
+  if (continued_) {
+    turn.end = TurnRequest::Continued{*std::move(continued_)};
+  } else if (!fiber_.ended()) {
+    turn.end = Turn::Suspended{};
+  } else if (failed_) {
+    turn.end = Turn::Failed{*failed_};
+  } else {
+    turn.end = Turn::Completed{result_};
+  }
+  return turn;
+}
+
+// The code has come to where it waits or ends: whatever the history has beyond that, this code does not ask for.
+void WorkflowRun::check_nothing_left(const std::string& found) {
+  if (ahead_.empty()) return;
+  const auto& [step, expected] = *ahead_.begin();
+  stuck_ = presentable_error(std::string(kNonDeterminism),
+                             fmt::format("step {}: expected {}, found {}", step, describe(expected), found));
+}
+
+// ---- on the fiber
+
+void WorkflowRun::run_code() {
+  try {
+    Context context(*this);
+    const std::string result = function_(context, input_);
+    if (!result.empty()) result_ = canonical(result);
+  } catch (const Unwind&) {
+    throw;
+  } catch (const std::exception& error) {
+    failed_ = thrown(error);
+  } catch (...) {
+    failed_ = thrown_unknown();
+  }
+}
+
+void WorkflowRun::check_usable() const {
+  fiber_.check_wanted();
+  if (in_side_effect_) throw Error("InvalidRequest", "a side effect must not use the Context");
+}
+
+void WorkflowRun::leave_for_good() {
+  for (;;) fiber_.suspend();
+}
+
+const Event* WorkflowRun::recorded() const {
+  const auto found = ahead_.find(static_cast<std::int32_t>(asked_.size()) + 1);
+  return found == ahead_.end() ? nullptr : &found->second;
+}
+
+void WorkflowRun::match(const Event& asked) {
+  const Event& expected = *recorded();
+  const bool other_child = asked.kind == Event::Kind::child && asked.key && asked.key != expected.key;
+  if (same_kind_and_name(asked, expected) && !other_child) return;
+  stuck_ = presentable_error(std::string(kNonDeterminism), fmt::format("step {}: expected {}, found {}", expected.step,
+                                                                       describe(expected), describe(asked)));
+  leave_for_good();
+}
+
+std::int32_t WorkflowRun::ask(Event command, std::optional<SubmitRequest> start) {
+  check_usable();
+  const bool known = recorded() != nullptr;
+  if (known) match(command);
+  asked_.push_back({command.kind, command.name});
+  const auto step = static_cast<std::int32_t>(asked_.size());
+  if (known) {
+    ahead_.erase(step);
+    return step;
+  }
+  command.step = step;
+  if (command.kind == Event::Kind::child && !command.key) {
+    command.key = start->idempotency_key = child_workflow_id(id_, step);
+  }
+  unconfirmed_.push_back(command);
+  commands_.push_back({std::move(command), std::move(start)});
+  return step;
+}
+
+std::string WorkflowRun::record(std::string_view name, const std::function<std::string()>& function) {
+  check_usable();
+  Event command;
+  command.kind = Event::Kind::side_effect;
+  command.name = name;
+  if (const Event* before = recorded()) {
+    match(command);
+    std::string value = before->value.value_or("");
+    ask(std::move(command));
+    return value;
+  }
+  in_side_effect_ = true;
+  try {
+    command.value = canonical(function());
+  } catch (...) {
+    in_side_effect_ = false;
+    throw;
+  }
+  in_side_effect_ = false;
+  std::string value = *command.value;
+  ask(std::move(command));
+  return value;
+}
+
+std::int32_t WorkflowRun::version(std::string_view change, std::int32_t current) {
+  check_usable();
+  Event command;
+  command.kind = Event::Kind::version;
+  command.name = change;
+  std::int32_t value = current;
+  if (const Event* before = recorded()) {
+    if (!same_kind_and_name(*before, command)) return 0;
+    value = from_json<std::int32_t>(before->value.value_or(""));
+  }
+  command.value = std::to_string(value);
+  ask(std::move(command));
+  return value;
+}
+
+void WorkflowRun::suspend_on(std::int32_t step) {
+  waits_for_ = step;
+  fiber_.suspend();
+}
+
+const WorkflowRun::Outcome& WorkflowRun::wait(std::int32_t step) {
+  check_usable();
+  for (;;) {
+    const auto found = outcomes_.find(step);
+    if (found != outcomes_.end()) return found->second;
+    suspend_on(step);
+  }
+}
+
+void WorkflowRun::wait_all(std::span<const std::int32_t> steps) {
+  for (const std::int32_t step : steps) wait(step);
+}
+
+std::size_t WorkflowRun::wait_any(std::span<const std::int32_t> steps) {
+  check_usable();
+  if (steps.empty()) throw Error("InvalidRequest", "any() of no futures would wait for ever");
+  for (;;) {
+    std::optional<std::size_t> first;
+    std::int64_t first_no = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const auto found = outcomes_.find(steps[i]);
+      if (found == outcomes_.end() || (first && found->second.no >= first_no)) continue;
+      first = i;
+      first_no = found->second.no;
+    }
+    if (first) return *first;
+    suspend_on(steps.front());
+  }
+}
+
+std::string WorkflowRun::result(std::int32_t step) {
+  const Outcome& outcome = wait(step);
+  if (outcome.kind == Event::Kind::closed && outcome.status != Status::completed) step_failed(step, outcome);
+  return outcome.value;
+}
+
+void WorkflowRun::step_failed(std::int32_t step, const Outcome& outcome) const {
+  const Asked& asked = asked_.at(static_cast<std::size_t>(step) - 1);
+  const AttemptError error = outcome.error ? *outcome.error : AttemptError{};
+  std::string what = fmt::format("{} '{}' {}", to_string(asked.kind), asked.name, words_of(outcome.status));
+  if (!error.type.empty()) what += fmt::format(": {}: {}", error.type, error.message);
+  throw StepFailed(word_of(asked.kind, outcome.status), std::string(to_string(outcome.status)), error.type,
+                   error.message, what);
+}
+
+void WorkflowRun::continue_as(Json input) {
+  check_usable();
+  continued_ = std::move(input);
+  leave_for_good();
+}
+
+}  // namespace hapax::detail

@@ -1,0 +1,105 @@
+// One run of a workflow in memory: its code on a fiber, and what it was told of its history.
+//
+// The code asks for things through commands, numbered in the order it asks. A command that the history has already is
+// compared with it and not sent again; what came of it is the code's answer. So the code is replayed from the start in
+// a new WorkflowRun, or goes on in one that was kept, and asks for the same either way. Knows no engine: events in,
+// commands out.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sdk/declarations.h"
+#include "sdk/fiber.h"
+
+namespace hapax::detail {
+
+inline constexpr std::string_view kNonDeterminism = "NonDeterminism";
+
+class WorkflowRun {
+ public:
+  // The declarations and the function must outlive it.
+  WorkflowRun(const Declarations& declared, const WorkflowFunction& function, const StackPool& stacks,
+              const Execution& execution);
+
+  // Tells it the next events, in their order. False if they show that what its code asked for last is not what was
+  // committed: then it is of no use any more, and the run must be replayed in a new one.
+  bool learn(std::span<const Event> events);
+
+  // Runs the code until it cannot go on: what it newly asked for, and how it stands. `now` is the time of the turn. The
+  // token and namespace are the caller's to fill in.
+  TurnRequest advance(Time now);
+
+  std::int64_t known() const { return known_; }  // the latest event that it was told
+
+ private:
+  friend class hapax::Context;
+
+  struct Asked {
+    Event::Kind kind;
+    std::string name;
+  };
+
+  // What came of a step.
+  struct Outcome {
+    std::int64_t no = 0;
+    Event::Kind kind = Event::Kind::closed;
+    Status status = Status::completed;
+    std::string value;  // JSON; empty: nothing
+    std::unique_ptr<const AttemptError> error;
+  };
+
+  // For the Context, on the fiber.
+  std::int32_t ask(Event command, std::optional<SubmitRequest> start = std::nullopt);
+  std::string record(std::string_view name, const std::function<std::string()>& function);
+  std::int32_t version(std::string_view change, std::int32_t current);
+  void wait_all(std::span<const std::int32_t> steps);
+  std::size_t wait_any(std::span<const std::int32_t> steps);
+  const Outcome& wait(std::int32_t step);
+  std::string result(std::int32_t step);
+  [[noreturn]] void continue_as(Json input);
+  void check_usable() const;
+
+  const Event* recorded() const;  // the command that the history has where the code asks next
+  void match(const Event& asked);
+  [[noreturn]] void leave_for_good();
+  [[noreturn]] void step_failed(std::int32_t step, const Outcome& outcome) const;
+  void suspend_on(std::int32_t step);
+  void check_nothing_left(const std::string& found);
+  void run_code();
+  bool confirm(const Event& command);
+
+  const Declarations& declared_;
+  const WorkflowFunction& function_;
+  const ExecutionId id_;
+  const std::string workflow_id_;
+  const std::string input_;
+
+  std::int64_t known_ = 0;
+  std::map<std::int32_t, Event> ahead_;  // commands of the history that the code has not asked for yet
+  std::unordered_map<std::int32_t, Outcome> outcomes_;
+  std::vector<Asked> asked_;                    // by step, from 1
+  std::deque<Event> unconfirmed_;               // sent, and not yet seen in the history
+  std::vector<TurnRequest::Command> commands_;  // of this turn
+  Time now_;
+  std::int32_t waits_for_ = 0;
+  bool in_side_effect_ = false;
+
+  std::optional<AttemptError> stuck_;
+  std::optional<Json> continued_;
+  std::optional<AttemptError> failed_;
+  std::optional<std::string> result_;
+
+  Fiber fiber_;  // last: its stack is unwound while all of the above is still there
+};
+
+}  // namespace hapax::detail

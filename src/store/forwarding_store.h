@@ -1,0 +1,58 @@
+// A store that passes every verb on to another one: the base of those that stand in front of a store and change a few.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "store/store.h"
+
+namespace hapax {
+
+class ForwardingStore : public Store {
+ public:
+  explicit ForwardingStore(std::shared_ptr<Store> store) : store_(std::move(store)) {}
+
+  Time now() override { return store_->now(); }
+  void migrate() override { store_->migrate(); }
+  void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
+    store_->set_policies(std::move(policies));
+  }
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
+    return store_->submit(submissions);
+  }
+  std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override { return store_->claim(requests); }
+  std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
+    return store_->extend(extensions);
+  }
+  std::vector<FinishOutcome> finish(std::span<const Report> reports) override { return store_->finish(reports); }
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns) override { return store_->commit_turns(turns); }
+  std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) override {
+    return store_->control(requests);
+  }
+  SweepOutcome sweep(std::int32_t limit) override { return store_->sweep(limit); }
+  PurgeOutcome purge(std::int32_t limit) override { return store_->purge(limit); }
+  std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
+    return store_->find(name_space, id);
+  }
+  std::vector<Execution> list(const ListFilter& filter) override { return store_->list(filter); }
+  std::vector<QueueCount> count() override { return store_->count(); }
+  std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
+    return store_->history(run, after, limit);
+  }
+  std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override { return store_->find_identity(hash); }
+  std::vector<std::optional<ExecutionId>> owners(std::span<const OwnerQuery> queries) override {
+    return store_->owners(queries);
+  }
+  std::vector<SettingDocument> settings() override { return store_->settings(); }
+  bool release_identity(const std::string& name_space, const IdentityHash& hash) override {
+    return store_->release_identity(name_space, hash);
+  }
+  void put_setting(const SettingDocument& setting) override { store_->put_setting(setting); }
+  void check() override { store_->check(); }
+  void watch(std::function<void()> on_change) override { store_->watch(std::move(on_change)); }
+
+ protected:
+  const std::shared_ptr<Store> store_;
+};
+
+}  // namespace hapax

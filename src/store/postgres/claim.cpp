@@ -1,0 +1,437 @@
+// Claiming walks the ready index of each queue from its highest priority down, one seek per priority: a task that waits for
+// its time hides none of those behind it, and what others are claiming at the moment is passed over.
+//
+// Where a queue has limits, its row is locked first: so they are exact over all servers. A queue without limits pays
+// nothing for that; that tasks have concurrency keys is learnt by meeting one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/rate.h"
+#include "core/transition.h"
+#include "store/postgres/run_tables.h"
+#include "store/postgres/verbs.h"
+
+namespace hapax::postgres {
+
+namespace {
+
+constexpr std::int64_t kChunk = 64;         // candidates read ahead, where there are several queues
+constexpr std::int64_t kChunkOfKeys = 512;  // where some may have to be parked
+
+const QueuePolicy kUnlimited;  // a turn is no task: the limits are of those
+
+// The priorities that there are, each with the run_at to begin at. Of the one at which the last scan ended ($3) that is where it
+// ended ($4); nothing is known of the others.
+const std::string kLevels = R"sql(
+WITH RECURSIVE above (priority) AS (
+  (SELECT o.priority FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4 AND o.priority > $3::int4
+   ORDER BY o.priority DESC LIMIT 1)
+  UNION ALL
+  SELECT (SELECT o.priority FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4
+          AND o.priority < l.priority AND o.priority > $3::int4 ORDER BY o.priority DESC LIMIT 1)
+  FROM above l WHERE l.priority IS NOT NULL),
+below (priority) AS (
+  (SELECT o.priority FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4 AND o.priority < $3::int4
+   ORDER BY o.priority DESC LIMIT 1)
+  UNION ALL
+  SELECT (SELECT o.priority FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4
+          AND o.priority < l.priority ORDER BY o.priority DESC LIMIT 1) FROM below l WHERE l.priority IS NOT NULL),
+level (priority, begin_at) AS (
+  SELECT priority, -9223372036854775807::int8 FROM above UNION ALL SELECT $3::int4, $4::int8
+  UNION ALL SELECT priority, -9223372036854775807::int8 FROM below))sql";
+const Statement kDue{"due", fmt::format(R"sql({}
+SELECT {} FROM level l,
+LATERAL (SELECT * FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4 AND o.priority = l.priority
+         AND o.run_at >= l.begin_at AND o.run_at <= $2::int8 AND (o.deadline_at IS NULL OR o.deadline_at > $2::int8)
+         ORDER BY o.run_at, o.id LIMIT $5::int8 FOR UPDATE SKIP LOCKED) s
+JOIN {} ON true LIMIT $5::int8)sql",
+                                        kLevels, row_columns(true), lookup("executions", "id", "s.id", "e"))};
+
+const Statement kNextRunAt{"next_run_at", kLevels + R"sql(
+SELECT min(n.run_at) FROM level l, LATERAL (
+  SELECT o.run_at FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4 AND o.priority = l.priority
+  AND o.run_at > $2::int8 ORDER BY o.run_at LIMIT 1) n)sql"};
+
+// Between two clocks, or between the time of a row and its commit.
+constexpr Duration kLooseEnd{1000};
+
+const Statement kLockLimits{"lock_limits",
+                            "SELECT queue_no, full_at_ns FROM queues WHERE queue_no = ANY($1::int4[])"
+                            " ORDER BY queue_no FOR UPDATE"};
+const Statement kPutRate{"put_rate", "UPDATE queues SET full_at_ns = $2::int8 WHERE queue_no = $1::int4"};
+
+const Statement kCountRunning{"count_running", "SELECT count(*) FROM open WHERE status = 1 AND queue_no = $1::int4"};
+const Statement kCountRunningByKey{
+    "count_running_by_key",
+    "SELECT g.concurrency_key, (SELECT count(*) FROM open o WHERE o.status = 1 AND o.queue_no = $1::int4"
+    " AND o.concurrency_key = g.concurrency_key) FROM unnest($2::bytea[]) AS g (concurrency_key)"};
+
+const Statement kPark{"park", "UPDATE open SET parked = true WHERE id = ANY($1::uuid[])"};
+const Statement kUnparkAll{"unpark_all", "UPDATE open SET parked = false WHERE parked"};
+
+std::string start_sql() {
+  std::string assignments;
+  for (const Column& column : kStateColumns) {
+    assignments += fmt::format("{0}{1} = g.{1}", assignments.empty() ? "" : ", ", column.name);
+  }
+  return fmt::format("UPDATE open o SET {} FROM {}, {} WHERE o.ctid = s.place", assignments,
+                     unnest(state_row_columns(), 1, "g"), lookup_place("open", "id", "g.id", "s"));
+}
+const Statement kStart{"start", start_sql()};
+
+void keep_earliest(std::optional<Time>& earliest, std::optional<Time> time) {
+  if (time && (!earliest || *time < *earliest)) earliest = time;
+}
+
+bool goes_before(const Execution& a, const Execution& b) {
+  return std::tie(b.priority, a.run_at, a.id) < std::tie(a.priority, b.run_at, b.id);
+}
+
+}  // namespace
+
+// One queue during a batch of claims: what its limits still let through, and within a request, its due tasks in order.
+class QueueTurn {
+ public:
+  QueueTurn(Claim& claim, Workspace& workspace, std::int32_t queue_no, const QueuePolicy& policy, bool is_locked)
+      : claim_(claim), workspace_(workspace), queue_no_(queue_no), policy_(policy), is_locked_(is_locked) {}
+
+  static bool has_limits(const QueuePolicy& policy) { return policy.max_running || policy.rate_limit; }
+
+  std::int32_t queue_no() const { return queue_no_; }
+  void set_rate(std::int64_t full_at_ns) { rate_.full_at_ns = full_at_ns; }
+  void count_running() {
+    if (!policy_.max_running) return;
+    const Rows rows = workspace_.connection().run(kCountRunning, Parameters().int4(queue_no_));
+    running_ = Cells(rows, 0).integer();
+  }
+
+  void begin_request(std::int64_t limit, bool is_alone) {
+    chunk_ = is_alone ? std::max<std::int64_t>(limit, 1) : std::min(kChunk, limit + 1);
+    if (is_locked_ && claim_.has_keys(queue_no_)) chunk_ = std::max(chunk_, kChunkOfKeys);
+    candidates_.clear();
+    position_ = 0;
+    ended_ = all_read_ = held_by_rate_ = false;
+    look_again_.reset();
+  }
+
+  // The first due task that the limits let through, or null.
+  Row* next() {
+    while (Row* candidate = head()) {
+      if (policy_.max_running && running_ >= *policy_.max_running) return end();
+      if (is_saturated(candidate->execution)) {
+        parked_.raw(candidate->execution.id);
+        ++position_;
+      } else if (is_out_of_rate()) {
+        return end();
+      } else {
+        return candidate;
+      }
+    }
+    return nullptr;
+  }
+
+  // Hands out the task that next() gave.
+  Execution take_next(const ClaimRequest& request) {
+    Row& row = candidates_[position_++];
+    ++running_;
+    if (row.execution.concurrency_key) ++running_by_key_[*row.execution.concurrency_key];
+    if (policy_.rate_limit) {
+      take(*policy_.rate_limit, rate_, workspace_.now(), 1);
+      rate_changed_ = true;
+    }
+    start_attempt(row.execution, request.worker, request.secret, request.lease, workspace_.now());
+    write_state_row(started_, row);
+    claim_.ended_at(queue_no_, {row.execution.priority, row.execution.run_at - kLooseEnd});
+    return std::move(row.execution);
+  }
+
+  // Sends what was started and parked: the next look does not find it again.
+  void write() {
+    if (started_.rows() > 0) {
+      Parameters parameters;
+      started_.bind(parameters);
+      workspace_.connection().send_silently(kStart, parameters);
+      started_ = Columns(state_row_columns());
+    }
+    if (parked_.size() > 0) {
+      Parameters parameters;
+      parameters.array(std::move(parked_));
+      workspace_.connection().send_silently(kPark, parameters);
+      parked_ = Array(Type::uuid);
+    }
+  }
+
+  void write_rate() {
+    if (rate_changed_)
+      workspace_.connection().send_silently(kPutRate, Parameters().int4(queue_no_).int8(rate_.full_at_ns));
+  }
+
+  // When the clock alone may let another task through: what is sent here is received there.
+  void send_next_at() {
+    const Claim::Position from = claim_.begin_of(queue_no_);
+    Parameters parameters;
+    parameters.int4(queue_no_).time(workspace_.now()).int4(from.priority).int8(to_ms(from.run_at));
+    workspace_.connection().send(kNextRunAt, parameters);
+  }
+  std::optional<Time> receive_next_at() {
+    const Rows rows = workspace_.connection().receive();
+    std::optional<Time> earliest = Cells(rows, 0).time_if();
+    if (look_again_) keep_earliest(earliest, look_again_);
+    if (held_by_rate_) keep_earliest(earliest, next_permit(*policy_.rate_limit, rate_, workspace_.now()));
+    return earliest;
+  }
+
+ private:
+  Row* end() {
+    ended_ = true;
+    return nullptr;
+  }
+
+  Row* head() {
+    while (!ended_ && position_ == candidates_.size()) read_on();
+    return ended_ ? nullptr : &candidates_[position_];
+  }
+
+  void read_on() {
+    if (all_read_) {
+      end();
+      return;
+    }
+    write();
+    const Rows rows = scan();
+    candidates_.clear();
+    position_ = 0;
+    bool any_key = false;
+    for (int i = 0; i < rows.size(); ++i) {
+      Cells cells(rows, i);
+      Row& row = candidates_.emplace_back();
+      read_row(cells, row);
+      any_key = any_key || row.execution.concurrency_key;
+    }
+    all_read_ = rows.size() < chunk_;
+    std::sort(candidates_.begin(), candidates_.end(),
+              [](const Row& a, const Row& b) { return goes_before(a.execution, b.execution); });
+    workspace_.name(candidates_);
+    if (any_key) {
+      claim_.set_keys(queue_no_, true);
+      if (!is_locked_) throw Claim::KeyMet();
+      count_running_by_key();
+    } else if (!candidates_.empty()) {
+      claim_.set_keys(queue_no_, false);
+    }
+  }
+
+  Rows scan() {
+    const Claim::Position from = claim_.begin_of(queue_no_);
+    const auto began = ScanPace::Clock::now();
+    Parameters parameters;
+    parameters.int4(queue_no_).time(workspace_.now()).int4(from.priority).int8(to_ms(from.run_at)).int8(chunk_);
+    Rows rows = workspace_.connection().run(kDue, parameters);
+    if (!from.is_known()) {
+      claim_.scanned(queue_no_, ScanPace::Clock::now() - began, rows.size());
+    } else if (rows.size() < chunk_) {  // there may be more before that
+      look_again_ = workspace_.now() + claim_.wait_for_scan(queue_no_);
+    }
+    return rows;
+  }
+
+  void count_running_by_key() {
+    std::set<std::string> keys;
+    for (const Row& row : candidates_) {
+      const auto& key = row.execution.concurrency_key;
+      if (key && !running_by_key_.contains(*key)) keys.insert(*key);
+    }
+    Array array(Type::bytea);
+    for (const std::string& key : keys) array.bytes(key);
+    Parameters parameters;
+    parameters.int4(queue_no_).array(std::move(array));
+    const Rows rows = workspace_.connection().run(kCountRunningByKey, parameters);
+    for (int i = 0; i < rows.size(); ++i) {
+      Cells cells(rows, i);
+      std::string key = cells.text();
+      running_by_key_[std::move(key)] = cells.integer();
+    }
+  }
+
+  bool is_saturated(const Execution& task) {
+    return task.concurrency_key && running_by_key_[*task.concurrency_key] >= policy_.concurrency_limit;
+  }
+
+  bool is_out_of_rate() {
+    if (!policy_.rate_limit) return false;
+    RateState trial = rate_;
+    held_by_rate_ = take(*policy_.rate_limit, trial, workspace_.now(), 1) == 0;
+    return held_by_rate_;
+  }
+
+  Claim& claim_;
+  Workspace& workspace_;
+  const std::int32_t queue_no_;
+  const QueuePolicy& policy_;
+  const bool is_locked_;
+  std::int64_t chunk_ = 1;
+  std::int64_t running_ = 0;
+  std::map<std::string, std::int64_t> running_by_key_;
+  RateState rate_;
+  bool rate_changed_ = false, held_by_rate_ = false;
+  std::optional<Time> look_again_;  // where the scan did not begin at the beginning
+
+  std::vector<Row> candidates_;
+  std::size_t position_ = 0;
+  bool ended_ = false, all_read_ = false;
+  Columns started_{state_row_columns()};
+  Array parked_{Type::uuid};
+};
+
+namespace {
+
+using Turns = std::map<std::int32_t, QueueTurn>;
+
+std::vector<QueueName> queues_of(const ClaimRequest& request) {
+  std::vector<QueueName> names;
+  for (const std::string& queue : request.queues) {
+    if (request.tasks) names.push_back({request.name_space, queue, Kind::task});
+    if (request.workflows) names.push_back({request.name_space, queue, Kind::workflow});
+  }
+  return names;
+}
+
+void add_events(Connection& connection, ClaimOutcome& outcome) {
+  std::size_t workflows = 0;
+  for (const Execution& execution : outcome.executions) {
+    if (execution.kind != Kind::workflow) continue;
+    send_read_events(connection, execution.id, execution.run.seen, kAllEvents);
+    ++workflows;
+  }
+  while (outcome.events.size() < workflows) outcome.events.push_back(receive_events(connection));
+}
+
+ClaimOutcome claim_one(Connection& connection, const ClaimRequest& request, const std::vector<QueueTurn*>& turns) {
+  const std::int64_t limit = std::max(request.limit, 0);
+  for (QueueTurn* turn : turns) turn->begin_request(limit, turns.size() == 1);
+  ClaimOutcome outcome;
+  while (std::ssize(outcome.executions) < limit) {
+    QueueTurn* first = nullptr;
+    for (QueueTurn* turn : turns) {
+      const Row* candidate = turn->next();
+      if (candidate && (!first || goes_before(candidate->execution, first->next()->execution))) first = turn;
+    }
+    if (!first) break;
+    outcome.executions.push_back(first->take_next(request));
+  }
+  for (QueueTurn* turn : turns) turn->write();
+  if (std::ssize(outcome.executions) < limit) {
+    for (QueueTurn* turn : turns) turn->send_next_at();
+    for (QueueTurn* turn : turns) keep_earliest(outcome.next_at, turn->receive_next_at());
+  }
+  add_events(connection, outcome);
+  return outcome;
+}
+
+}  // namespace
+
+std::vector<ClaimOutcome> Claim::run(Connection& connection, std::span<const ClaimRequest> requests, bool unpark) {
+  const auto policies = runner_.policies();
+  connection.begin();
+  Workspace workspace(connection, runner_.queues(), *policies, runner_.clock());
+  if (unpark) connection.send_silently(kUnparkAll);
+  runner_.note(workspace.now());
+
+  std::vector<QueueName> names;
+  for (const ClaimRequest& request : requests) {
+    for (QueueName& name : queues_of(request)) names.push_back(std::move(name));
+  }
+  runner_.queues().look_up(connection, names);
+
+  Turns turns;
+  Array locked(Type::int4);
+  for (const QueueName& name : names) {
+    const QueuePolicy& rules = policies->of(name.name_space, name.queue);
+    const auto queue_no = rules.paused ? std::nullopt : runner_.queues().find(name);
+    if (!queue_no || turns.contains(*queue_no)) continue;
+    const QueuePolicy& policy = name.kind == Kind::task ? rules : kUnlimited;
+    const bool is_locked = QueueTurn::has_limits(policy) || has_keys(*queue_no);
+    if (is_locked) locked.integer(*queue_no);
+    turns.try_emplace(*queue_no, *this, workspace, *queue_no, policy, is_locked);
+  }
+  if (locked.size() > 0) {
+    Parameters parameters;
+    parameters.array(std::move(locked));
+    const Rows rows = connection.run(kLockLimits, parameters);
+    for (int i = 0; i < rows.size(); ++i) {
+      Cells cells(rows, i);
+      QueueTurn& turn = turns.at(static_cast<std::int32_t>(cells.integer()));
+      turn.set_rate(cells.integer());
+      turn.count_running();
+    }
+  }
+
+  std::vector<ClaimOutcome> outcomes;
+  for (const ClaimRequest& request : requests) {
+    std::vector<QueueTurn*> named;
+    for (const QueueName& name : queues_of(request)) {
+      const auto queue_no = runner_.queues().find(name);
+      const auto turn = queue_no ? turns.find(*queue_no) : turns.end();
+      if (turn != turns.end()) named.push_back(&turn->second);
+    }
+    outcomes.push_back(claim_one(connection, request, named));
+  }
+  for (auto& [queue_no, turn] : turns) turn.write_rate();
+  connection.commit();
+  return outcomes;
+}
+
+std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> requests) {
+  const bool unpark = unpark_.exchange(false);
+  for (;;) {
+    try {
+      return runner_.attempt([&](Connection& connection) { return run(connection, requests, unpark); });
+    } catch (const KeyMet&) {
+      // From now on the queue is locked.
+    } catch (...) {
+      if (unpark) unpark_ = true;
+      throw;
+    }
+  }
+}
+
+bool Claim::has_keys(std::int32_t queue_no) {
+  const std::lock_guard lock(mutex_);
+  return queues_[queue_no].has_keys;
+}
+
+void Claim::set_keys(std::int32_t queue_no, bool has_keys) {
+  const std::lock_guard lock(mutex_);
+  queues_[queue_no].has_keys = has_keys;
+}
+
+Claim::Position Claim::begin_of(std::int32_t queue_no) {
+  const std::lock_guard lock(mutex_);
+  const Known& known = queues_[queue_no];
+  return known.pace.may_begin_at_the_beginning() ? Position() : known.last;
+}
+
+void Claim::scanned(std::int32_t queue_no, ScanPace::Clock::duration time, int rows) {
+  if (runner_.clock()) return;  // who brings his own time wants to be told the same every time
+  const std::lock_guard lock(mutex_);
+  queues_[queue_no].pace.took(time, rows);
+}
+
+Duration Claim::wait_for_scan(std::int32_t queue_no) {
+  const std::lock_guard lock(mutex_);
+  return std::max(Duration(1), std::chrono::ceil<Duration>(queues_[queue_no].pace.wait()));
+}
+
+void Claim::ended_at(std::int32_t queue_no, Position position) {
+  const std::lock_guard lock(mutex_);
+  queues_[queue_no].last = position;
+}
+
+void Claim::forget_positions() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [queue_no, known] : queues_) known.last = {};
+}
+
+}  // namespace hapax::postgres

@@ -1,0 +1,280 @@
+#include "store/postgres/connection.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace hapax::postgres {
+
+namespace {
+
+// Plans that walk an index and stop early, made once: no statement here wants anything else, whatever the statistics say at
+// the moment at which it is prepared.
+constexpr const char* kSettings =
+    "set_config('client_encoding', 'UTF8', {0}), set_config('enable_seqscan', 'off', {0}),"
+    " set_config('enable_bitmapscan', 'off', {0}), set_config('enable_hashjoin', 'off', {0}),"
+    " set_config('enable_mergejoin', 'off', {0}), set_config('jit', 'off', {0}),"
+    " set_config('plan_cache_mode', 'force_generic_plan', {0}),"
+    " set_config('synchronous_commit', CASE WHEN {1} THEN 'off' WHEN current_setting('synchronous_commit') = 'off'"
+    " THEN 'on' ELSE current_setting('synchronous_commit') END, {0})";
+
+std::string trimmed(const char* message) {
+  std::string text = message ? message : "";
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+void ignore_notice(void*, const char*) {}
+
+bool is_error(ExecStatusType status) {
+  return status == PGRES_FATAL_ERROR || status == PGRES_BAD_RESPONSE || status == PGRES_PIPELINE_ABORTED;
+}
+
+Refused refusal(const PGresult* result) {
+  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  return {state ? state : "", fmt::format("PostgreSQL: {}{}", trimmed(message ? message : PQresultErrorMessage(result)),
+                                          state ? fmt::format(" ({})", state) : "")};
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+Failure Refused::as_failure() const {
+  using Code = Failure::Code;
+  const std::string_view family = std::string_view(sqlstate_).substr(0, 2);
+  if (family == "XX") return {Code::corrupt, what()};
+  if (sqlstate_ == "3F000" || sqlstate_ == "42P01" || sqlstate_ == "42703") {
+    return {Code::misuse, std::string(what()) + ": the schema is not Hapax's or was dropped; run `hapax migrate`"};
+  }
+  if (family == "42" || family == "28" || family == "3D") return {Code::misuse, what()};
+  return {Code::unavailable, what()};
+}
+
+Failure Lost::as_failure() const {
+  return {committing_ ? Failure::Code::outcome_unknown : Failure::Code::unavailable, what()};
+}
+
+Connection::Connection(const ConnectionOptions& options) : options_(options) {
+  try {
+    connect(options);
+  } catch (...) {
+    if (handle_) PQfinish(handle_);
+    throw;
+  }
+}
+
+Connection::Connection(PGconn* borrowed, const std::string& schema) : handle_(borrowed), borrowed_(true) {
+  options_.schema = schema;
+}
+
+Connection::~Connection() {
+  if (!borrowed_) PQfinish(handle_);
+}
+
+void Connection::connect(const ConnectionOptions& options) {
+  handle_ = PQconnectdb(options.conninfo.c_str());
+  if (PQstatus(handle_) != CONNECTION_OK) throw Lost("PostgreSQL: " + trimmed(PQerrorMessage(handle_)), false);
+  PQsetNoticeProcessor(handle_, ignore_notice, nullptr);
+  if (PQserverVersion(handle_) < 140000) {
+    throw Refused("42000",
+                  fmt::format("PostgreSQL: the server is version {}, and 14 is the oldest that Hapax works with",
+                              PQserverVersion(handle_) / 10000));
+  }
+  if (!PQenterPipelineMode(handle_)) lose();
+  if (options.pooled) return;
+  configure();
+  commit();
+}
+
+// For good, or where the server connection belongs to others between transactions, for this one.
+void Connection::configure() {
+  const char* local = options_.pooled ? "true" : "false";
+  dispatch(Pending::silent, nullptr,
+           fmt::format("SELECT {}, set_config('search_path', {}, {})",
+                       fmt::format(fmt::runtime(kSettings), local, options_.synchronous ? "false" : "true"),
+                       quoted(options_.schema), local),
+           {});
+}
+
+void Connection::begin() {
+  committing_ = false;
+  explicit_ = true;
+  if (borrowed_) return;
+  dispatch(Pending::silent, nullptr, "BEGIN", {});
+  if (options_.pooled) configure();
+}
+
+void Connection::begin_implicitly() {
+  committing_ = false;
+  explicit_ = false;
+  if (options_.pooled) configure();
+}
+
+void Connection::send(const Statement& statement, const Parameters& parameters) {
+  dispatch(Pending::statement, &statement, statement.sql, parameters);
+}
+
+void Connection::send_silently(const Statement& statement, const Parameters& parameters) {
+  dispatch(Pending::silent, &statement, statement.sql, parameters);
+}
+
+void Connection::send(const std::string& sql, const Parameters& parameters) {
+  dispatch(Pending::statement, nullptr, sql, parameters);
+}
+
+void Connection::dispatch(Pending kind, const Statement* statement, const std::string& sql,
+                          const Parameters& parameters) {
+  if (borrowed_) {
+    Rows rows = run_at_once(sql, parameters);
+    if (kind == Pending::statement) done_.push_back(std::move(rows));
+    return;
+  }
+  const int count = parameters.size();
+  if (statement && !options_.pooled) {
+    if (prepared_.insert(statement->name).second) {
+      check_sent(PQsendPrepare(handle_, statement->name.c_str(), sql.c_str(), 0, nullptr));
+      pending_.emplace_back(Pending::prepare, statement->name);
+    }
+    check_sent(PQsendQueryPrepared(handle_, statement->name.c_str(), count, parameters.values(), parameters.lengths(),
+                                   parameters.formats(), 1));
+  } else {
+    check_sent(PQsendQueryParams(handle_, sql.c_str(), count, nullptr, parameters.values(), parameters.lengths(),
+                                 parameters.formats(), 1));
+  }
+  pending_.emplace_back(kind, std::string());
+  unflushed_ = true;
+}
+
+Rows Connection::receive() {
+  if (borrowed_) {
+    Rows rows = std::move(done_.front());
+    done_.pop_front();
+    return rows;
+  }
+  if (unflushed_) {
+    check_sent(PQsendFlushRequest(handle_));
+    check_sent(PQflush(handle_) == 0);
+    unflushed_ = false;
+  }
+  return next();
+}
+
+void Connection::commit() {
+  if (borrowed_) return;
+  if (explicit_) dispatch(Pending::silent, nullptr, "COMMIT", {});
+  committing_ = true;
+  queue_sync();
+  while (!pending_.empty()) next();
+}
+
+Rows Connection::receive_and_commit() {
+  if (borrowed_) return receive();
+  if (explicit_) dispatch(Pending::silent, nullptr, "COMMIT", {});
+  committing_ = true;
+  queue_sync();
+  Rows rows = next();
+  while (!pending_.empty()) next();
+  return rows;
+}
+
+void Connection::rollback() noexcept {
+  if (borrowed_ || broken()) return;
+  try {
+    drain();
+    if (PQtransactionStatus(handle_) == PQTRANS_IDLE) return;
+    dispatch(Pending::silent, nullptr, "ROLLBACK", {});
+    drain();
+  } catch (const std::exception&) {
+    broken_ = true;
+  }
+}
+
+// Reads whatever is on its way, up to the next point at which the server takes new statements.
+void Connection::drain() {
+  if (pending_.empty() || pending_.back().first != Pending::sync) queue_sync();
+  for (; !pending_.empty(); pending_.pop_front()) {
+    const auto& [kind, name] = pending_.front();
+    const Rows rows = take_result(kind == Pending::sync);
+    if (kind == Pending::prepare && PQresultStatus(rows.result()) != PGRES_COMMAND_OK) prepared_.erase(name);
+  }
+}
+
+void Connection::queue_sync() {
+  check_sent(PQpipelineSync(handle_));
+  pending_.emplace_back(Pending::sync, std::string());
+  unflushed_ = false;
+}
+
+Rows Connection::next() {
+  while (!pending_.empty()) {
+    const auto [kind, name] = std::move(pending_.front());
+    pending_.pop_front();
+    Rows rows = take_result(kind == Pending::sync);
+    if (is_error(PQresultStatus(rows.result()))) {
+      if (kind == Pending::prepare) prepared_.erase(name);
+      fail(rows.result());
+    }
+    if (kind == Pending::statement || kind == Pending::sync) return rows;
+  }
+  return {};
+}
+
+Rows Connection::take_result(bool sync) {
+  Rows rows(PQgetResult(handle_));
+  if (!rows.result()) lose();
+  // A result is followed by a null, the end of a pipeline is not.
+  while (!sync) {
+    const Rows rest(PQgetResult(handle_));
+    if (!rest.result()) break;
+  }
+  return rows;
+}
+
+void Connection::fail(const PGresult* result) {
+  const char* severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  const bool fatal = severity && (std::strcmp(severity, "FATAL") == 0 || std::strcmp(severity, "PANIC") == 0);
+  const Refused refused = refusal(result);
+  if (fatal || PQstatus(handle_) != CONNECTION_OK) {
+    broken_ = true;
+    throw Lost(refused.what(), committing_);
+  }
+  // A server that is a standby now, or whose tables changed under what was prepared: a new connection sees clearly.
+  for (const char* state : {"25006", "26000", "0A000"}) broken_ = broken_ || refused.is(state);
+  throw refused;
+}
+
+void Connection::check_sent(int sent) {
+  if (!sent) lose();
+}
+
+void Connection::lose() {
+  broken_ = true;
+  throw Lost("PostgreSQL: " + trimmed(PQerrorMessage(handle_)), committing_);
+}
+
+Rows Connection::run_at_once(const std::string& sql, const Parameters& parameters) {
+  Rows rows(PQexecParams(handle_, sql.c_str(), parameters.size(), nullptr, parameters.values(), parameters.lengths(),
+                         parameters.formats(), 1));
+  if (!rows.result() || is_error(PQresultStatus(rows.result()))) {
+    if (!rows.result() || PQstatus(handle_) != CONNECTION_OK) lose();
+    throw refusal(rows.result());
+  }
+  return rows;
+}
+
+std::string Connection::run_script(const std::string& sql) {
+  if (!PQexitPipelineMode(handle_)) lose();
+  const Rows rows(PQexec(handle_, sql.c_str()));
+  if (!rows.result()) lose();
+  if (is_error(PQresultStatus(rows.result()))) fail(rows.result());
+  if (!PQenterPipelineMode(handle_)) lose();
+  return rows.empty() || PQnfields(rows.result()) == 0 ? "" : PQgetvalue(rows.result(), 0, 0);
+}
+
+}  // namespace hapax::postgres

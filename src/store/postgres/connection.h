@@ -1,0 +1,121 @@
+// A connection in pipeline mode: statements are sent ahead and their rows received later, in the same order, so that a
+// transaction costs few round trips.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <deque>
+#include <set>
+#include <stdexcept>
+#include <string>
+
+#include "core/failure.h"
+#include "store/postgres/values.h"
+
+namespace hapax::postgres {
+
+struct ConnectionOptions {
+  std::string conninfo;  // a URL or keyword string that libpq understands
+  std::string schema = "hapax";
+  bool pooled = false;      // behind a pooler that hands out server connections for a transaction each
+  bool synchronous = true;  // false: a commit does not wait for the disk
+};
+
+// A statement with a name, under which each connection prepares it once. The name is unique in the program.
+struct Statement {
+  std::string name;
+  std::string sql;
+};
+
+// The server refused a statement. The transaction is over, the connection is usable again after rollback().
+class Refused : public std::runtime_error {
+ public:
+  Refused(std::string sqlstate, const std::string& message)
+      : std::runtime_error(message), sqlstate_(std::move(sqlstate)) {}
+
+  const std::string& sqlstate() const { return sqlstate_; }
+  bool is(std::string_view sqlstate) const { return sqlstate_ == sqlstate; }
+  // Others were at the same rows: a deadlock, a serialization failure, or a row that somebody else was quicker to insert. The
+  // same again works.
+  bool is_conflict() const { return is("40P01") || is("40001") || is("23505"); }
+  Failure as_failure() const;
+
+ private:
+  std::string sqlstate_;
+};
+
+// The connection is gone.
+class Lost : public std::runtime_error {
+ public:
+  Lost(const std::string& message, bool committing) : std::runtime_error(message), committing_(committing) {}
+
+  bool committing() const { return committing_; }  // what was sent may have been committed
+  Failure as_failure() const;
+
+ private:
+  bool committing_;
+};
+
+// Used by one thread at a time.
+class Connection {
+ public:
+  // Throws Refused or Lost.
+  explicit Connection(const ConnectionOptions& options);
+  // Somebody else's, within a transaction of its own: statements run one by one, nothing is prepared.
+  Connection(PGconn* borrowed, const std::string& schema);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  PGconn* handle() const { return handle_; }
+  bool broken() const { return broken_ || PQstatus(handle_) != CONNECTION_OK; }
+
+  // ---- within a transaction
+
+  void begin();
+  // One that costs no BEGIN and COMMIT: for what takes one round trip. Cannot be rolled back.
+  void begin_implicitly();
+  void send(const Statement& statement, const Parameters& parameters = {});
+  void send(const std::string& sql, const Parameters& parameters = {});               // not prepared
+  void send_silently(const Statement& statement, const Parameters& parameters = {});  // nobody receives its rows
+  Rows receive();  // of the statement that was sent first of those not received yet
+  Rows run(const Statement& statement, const Parameters& parameters = {}) {
+    return send(statement, parameters), receive();
+  }
+  void commit();  // everything that was sent must have been received, or is of no interest
+  // Commits in the round trip that brings the rows of what was sent.
+  Rows receive_and_commit();
+  void rollback() noexcept;
+
+  // Outside of pipelines: several statements at once, the first value of the last one as text. For migrations.
+  std::string run_script(const std::string& sql);
+
+ private:
+  // A result to come; of a silent one only an error is of interest.
+  enum class Pending { statement, silent, prepare, sync };
+
+  void connect(const ConnectionOptions& options);
+  void configure();
+  void dispatch(Pending kind, const Statement* statement, const std::string& sql, const Parameters& parameters);
+  void queue_sync();
+  Rows next();  // the rows that are due
+  Rows take_result(bool sync);
+  void check_sent(int sent);
+  [[noreturn]] void fail(const PGresult* result);
+  [[noreturn]] void lose();
+  Rows run_at_once(const std::string& sql, const Parameters& parameters);
+  void drain();
+
+  ConnectionOptions options_;
+  PGconn* handle_ = nullptr;
+  const bool borrowed_ = false;
+  bool broken_ = false;
+  bool explicit_ = false;    // BEGIN was sent
+  bool committing_ = false;  // what ends the transaction may have reached the server
+  bool unflushed_ = false;
+  std::deque<std::pair<Pending, std::string>> pending_;  // results to come, with the name of what is prepared
+  std::deque<Rows> done_;                                // of a borrowed connection
+  std::set<std::string> prepared_;                       // or about to be
+};
+
+}  // namespace hapax::postgres

@@ -1,0 +1,238 @@
+// Heartbeats and reports. Most reports say that a task is completed, under the current lease: one statement closes those.
+// The others are decided by the rules of core, under a lock.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "core/transition.h"
+#include "store/postgres/verbs.h"
+
+namespace hapax::postgres {
+
+namespace {
+
+std::string complete_sql() {
+  const std::map<std::string_view, std::string> closing{
+      {"status", fmt::format("{}", static_cast<int>(Status::completed))},
+      {"due_at", "NULL"},
+      {"finished_at", "t.now"},
+      {"cancel_by", "NULL"},
+      {"lease_expires_at", "NULL"},
+      {"attempt_ends_by", "NULL"},
+      {"error_type", "NULL"},
+      {"error_message", "NULL"},
+      {"result", "d.reported"},
+  };
+  std::string values;
+  for (const Column& column : state_row_columns()) {
+    const auto found = closing.find(column.name);
+    values += fmt::format("{}{}", values.empty() ? "" : ", ",
+                          found == closing.end() ? fmt::format("d.{}", column.name) : found->second);
+  }
+  return fmt::format(R"sql(
+WITH t AS MATERIALIZED (SELECT coalesce($1::int8, (extract(epoch FROM clock_timestamp()) * 1000)::int8) AS now),
+done AS (
+  DELETE FROM open o USING unnest($3::uuid[], $4::int4[], $5::bytea[], $6::bytea[], $7::bytea[])
+                           AS g (id, attempt, secret, reported, name_space), {3}
+  WHERE o.ctid = s.place AND o.status = {0} AND o.attempt = g.attempt AND o.lease_secret = g.secret
+    AND o.kind = 0 AND NOT o.has_parent AND NOT o.awaited AND o.concurrency_key IS NULL AND o.queue_no = ANY($2::int4[])
+    AND (g.name_space IS NULL OR g.name_space = (SELECT q.name_space FROM queues q WHERE q.queue_no = o.queue_no))
+  RETURNING o.*, g.reported),
+kept AS (INSERT INTO closed ({1}) SELECT {2} FROM done d, t)
+SELECT t.now, d.id, d.queue_no FROM t LEFT JOIN done d ON true)sql",
+                     static_cast<int>(Status::running), names(state_row_columns()), values,
+                     lookup_place("open", "id", "g.id", "s"));
+}
+
+const Statement kComplete{"complete", complete_sql()};
+
+// The queues of tasks in which closing deletes nothing.
+Array retained_queues(Runner& runner) {
+  const auto policies = runner.policies();
+  Array numbers(Type::int4);
+  for (const auto& [name, number] : runner.queues().all()) {
+    if (name.kind == Kind::workflow) continue;
+    if (policies->retention(name.name_space, name.queue, name.kind) > Duration::zero()) numbers.integer(number);
+  }
+  return numbers;
+}
+
+// Closes what is reported as completed under its current lease. Gives back which of the reports are still to be decided.
+std::vector<std::size_t> complete_running(Runner& runner, std::span<const Report> reports,
+                                          std::vector<FinishOutcome>& outcomes) {
+  std::map<ExecutionId, std::size_t> tried;  // in the order in which everybody locks executions
+  std::vector<std::size_t> rest;
+  std::set<ExecutionId> met;
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    const ExecutionId& id = reports[i].token.execution;
+    const bool is_first = met.insert(id).second;
+    if (is_first && std::holds_alternative<Report::Completed>(reports[i].outcome)) {
+      tried.emplace(id, i);
+    } else {
+      rest.push_back(i);
+    }
+  }
+  if (tried.empty()) return rest;
+
+  Array ids(Type::uuid), attempts(Type::int4), secrets(Type::bytea), results(Type::bytea), name_spaces(Type::bytea);
+  for (const auto& [id, i] : tried) {
+    const Report& report = reports[i];
+    ids.raw(id);
+    attempts.integer(report.token.attempt);
+    secrets.raw(report.token.secret);
+    results.bytes_if(std::get<Report::Completed>(report.outcome).result);
+    report.name_space.empty() ? name_spaces.null() : name_spaces.bytes(report.name_space);
+  }
+  Parameters parameters;
+  parameters.int8_if(runner.now_parameter()).array(retained_queues(runner));
+  parameters.array(std::move(ids)).array(std::move(attempts)).array(std::move(secrets)).array(std::move(results));
+  parameters.array(std::move(name_spaces));
+  const Rows rows = runner.run_at_once(kComplete, parameters);
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    runner.note(cells.time());
+    const auto id = cells.raw_if<ExecutionId>();
+    if (!id) break;
+    const auto found = tried.find(*id);
+    FinishOutcome& outcome = outcomes[found->second];
+    const QueueName name = runner.queues().name_of(static_cast<std::int32_t>(cells.integer()));
+    outcome.accepted = true;
+    outcome.status = Status::completed;
+    outcome.name_space = name.name_space;
+    outcome.queue = name.queue;
+    tried.erase(found);
+  }
+  for (const auto& [id, i] : tried) rest.push_back(i);
+  std::sort(rest.begin(), rest.end());
+  return rest;
+}
+
+const Statement kClosingReports{
+    "closing_reports",
+    "SELECT id, attempt, secret, said, status, queue_no, had_concurrency_key FROM closing_reports"
+    " WHERE id = ANY($1::uuid[]) AND expires_at > $2::int8"};
+
+using ClosingReports = std::map<ExecutionId, ClosingReport>;
+
+// Of those reports whose execution is gone: what closed it.
+ClosingReports read_closing_reports(Workspace& workspace, const std::vector<ExecutionId>& ids) {
+  ClosingReports found;
+  Array gone(Type::uuid);
+  for (const ExecutionId& id : ids) {
+    if (!workspace.find(id)) gone.raw(id);
+  }
+  if (gone.size() == 0) return found;
+  Parameters parameters;
+  parameters.array(std::move(gone)).time(workspace.now());
+  const Rows rows = workspace.connection().run(kClosingReports, parameters);
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    const auto id = cells.raw<ExecutionId>();
+    ClosingReport& report = found[id];
+    report.token.execution = id;
+    report.token.attempt = static_cast<std::int32_t>(cells.integer());
+    report.token.secret = cells.raw<LeaseSecret>();
+    report.said = cells.raw<InputHash>().bytes;
+    report.status = cells.word<Status>();
+    const auto queue_no = static_cast<std::int32_t>(cells.integer());
+    workspace.queues().look_up(workspace.connection(), std::vector{queue_no});
+    const QueueName name = workspace.queues().name_of(queue_no);
+    report.name_space = name.name_space;
+    report.queue = name.queue;
+    report.had_concurrency_key = cells.boolean();
+  }
+  return found;
+}
+
+FinishOutcome answer_again(const ClosingReports& before, const Report& report) {
+  FinishOutcome outcome;
+  const auto found = before.find(report.token.execution);
+  if (found == before.end() || !is_repeated_by(found->second, report)) return outcome;
+  outcome.accepted = true;
+  outcome.status = found->second.status;
+  outcome.name_space = found->second.name_space;
+  outcome.queue = found->second.queue;
+  outcome.had_concurrency_key = found->second.had_concurrency_key;
+  return outcome;
+}
+
+FinishOutcome finish_locked(Workspace& workspace, const Report& report, ClosingReports& before) {
+  FinishOutcome outcome;
+  const ExecutionId& id = report.token.execution;
+  Row* row = workspace.find(id);
+  if (!row) return answer_again(before, report);
+  Execution& execution = row->execution;
+  const TokenCheck token = check_token(execution, report.token, report.name_space);
+  if (token == TokenCheck::stale || execution.kind == Kind::workflow) return outcome;  // a turn is committed
+  if (token == TokenCheck::repeated && !says_the_same(execution, report)) return outcome;
+  if (token == TokenCheck::current) apply(execution, report, workspace.now());
+
+  outcome.accepted = true;
+  outcome.status = execution.status;
+  outcome.name_space = execution.name_space;
+  outcome.queue = execution.queue;
+  outcome.had_concurrency_key = execution.concurrency_key.has_value();
+  if (execution.status == Status::pending) outcome.run_at = execution.run_at;
+  if (token != TokenCheck::current) return outcome;
+  const std::int32_t queue_no = row->queue_no;
+  outcome.purged = workspace.settle(id, outcome.effects);
+  if (outcome.purged) {
+    workspace.remember_report(*outcome.purged, queue_no);
+    if (auto closing = closing_report(*outcome.purged)) before.insert_or_assign(id, *std::move(closing));
+  }
+  return outcome;
+}
+
+ExtendOutcome extend_locked(Workspace& workspace, const Extension& extension) {
+  ExtendOutcome outcome;
+  const ExecutionId& id = extension.token.execution;
+  Row* row = workspace.find(id);
+  if (!row || check_token(row->execution, extension.token, extension.name_space) != TokenCheck::current) return outcome;
+  Execution& execution = row->execution;
+  const bool gives_back = extension.lease <= Duration(0);
+  gives_back ? give_back(execution, workspace.now()) : extend_lease(execution, extension.lease, workspace.now());
+  outcome.ok = true;
+  outcome.cancel_requested = execution.cancel_requested_at.has_value();
+  outcome.lease_expires_at = execution.lease_expires_at;
+  gives_back ? static_cast<void>(workspace.settle(id, outcome.effects)) : workspace.changed(*row);
+  return outcome;
+}
+
+}  // namespace
+
+std::vector<FinishOutcome> finish(Runner& runner, std::span<const Report> reports) {
+  std::vector<FinishOutcome> outcomes(reports.size());
+  const std::vector<std::size_t> rest = complete_running(runner, reports, outcomes);
+  if (rest.empty()) return outcomes;
+  std::vector<ExecutionId> ids;
+  for (const std::size_t i : rest) ids.push_back(reports[i].token.execution);
+  try {
+    runner.transact([&](Workspace& workspace) {
+      workspace.lock(ids, Workspace::Extent::state);
+      ClosingReports before = read_closing_reports(workspace, ids);
+      for (const std::size_t i : rest) outcomes[i] = finish_locked(workspace, reports[i], before);
+      return true;
+    });
+  } catch (const Failure& failure) {
+    if (failure.code() != Failure::Code::unavailable || rest.size() == reports.size()) throw;
+    throw Failure(Failure::Code::outcome_unknown, failure.what());
+  }
+  return outcomes;
+}
+
+std::vector<ExtendOutcome> extend(Runner& runner, std::span<const Extension> extensions) {
+  std::vector<ExecutionId> ids;
+  bool gives_back = false;
+  for (const Extension& extension : extensions) {
+    ids.push_back(extension.token.execution);
+    gives_back = gives_back || extension.lease <= Duration(0);
+  }
+  return runner.transact([&](Workspace& workspace) {
+    gives_back ? workspace.lock(ids, Workspace::Extent::state) : workspace.lock_open(ids);
+    std::vector<ExtendOutcome> outcomes;
+    for (const Extension& extension : extensions) outcomes.push_back(extend_locked(workspace, extension));
+    return outcomes;
+  });
+}
+
+}  // namespace hapax::postgres

@@ -1,0 +1,68 @@
+#include "store/postgres/pool.h"
+
+#include <algorithm>
+
+namespace hapax::postgres {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kFirstPause{20}, kLongestPause{1000};
+
+}  // namespace
+
+Pool::Lease Pool::take() {
+  {
+    std::unique_lock lock(mutex_);
+    returned_.wait(lock, [&] { return taken_ < limit_; });
+    ++taken_;
+    if (!idle_.empty()) {
+      auto connection = std::move(idle_.back());
+      idle_.pop_back();
+      return {*this, std::move(connection)};
+    }
+  }
+  try {
+    return {*this, connect()};
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    --taken_;
+    returned_.notify_one();
+    throw;
+  }
+}
+
+std::unique_ptr<Connection> Pool::connect() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (Clock::now() < not_before_) throw Lost(last_error_, false);
+  }
+  try {
+    auto connection = std::make_unique<Connection>(options_);
+    const std::lock_guard lock(mutex_);
+    pause_ = {};
+    return connection;
+  } catch (const std::exception& error) {
+    const std::lock_guard lock(mutex_);
+    pause_ = std::clamp(2 * pause_, kFirstPause, kLongestPause);
+    not_before_ = Clock::now() + pause_;
+    last_error_ = error.what();
+    throw;
+  }
+}
+
+void Pool::give_back(std::unique_ptr<Connection> connection) {
+  const std::lock_guard lock(mutex_);
+  --taken_;
+  if (connection && !connection->broken()) idle_.push_back(std::move(connection));
+  returned_.notify_one();
+}
+
+void Pool::forget_idle() {
+  std::vector<std::unique_ptr<Connection>> dead;
+  const std::lock_guard lock(mutex_);
+  dead.swap(idle_);
+}
+
+}  // namespace hapax::postgres

@@ -1,0 +1,232 @@
+// What only a PostgreSQL store has: its schema, its connections, somebody else's transaction.
+#include "store/postgres/postgres_store.h"
+
+#include <gmock/gmock.h>
+#include <libpq-fe.h>
+
+#include <thread>
+
+#include "store/postgres/url.h"
+#include "support/describe.h"
+#include "support/manual_clock.h"
+#include "support/postgres_server.h"
+#include "support/task.h"
+
+namespace hapax {
+namespace {
+
+using postgres::parse_url;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+PostgresOptions at(std::string url) {
+  PostgresOptions options;
+  options.url = std::move(url);
+  return options;
+}
+
+std::string refusal(const PostgresOptions& options) {
+  try {
+    open_postgres_store(options);
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Failure::Code::misuse);
+    return failure.what();
+  }
+  return "";
+}
+
+std::vector<Execution> all_in(Store& store) {
+  ListFilter filter;
+  filter.name_space = "default";
+  return store.list(filter);
+}
+
+class PostgresTest : public testing::Test {
+ protected:
+  ~PostgresTest() override { server_.drop_database(url_); }
+
+  PostgresServer& server_ = PostgresServer::shared();
+  const std::string url_ = server_.create_database();
+};
+
+using PostgresSchema = PostgresTest;
+
+TEST_F(PostgresSchema, EightWhoOpenAnEmptyDatabaseAtOnceAllSucceed) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] { EXPECT_NO_THROW(open_postgres_store(at(url_))); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(server_.run(url_, "SELECT count(*) FROM hapax.schema_versions"), "1");
+}
+
+TEST_F(PostgresSchema, NewerOneIsRefusedWithWhatToDo) {
+  open_postgres_store(at(url_));
+  server_.run(url_, "INSERT INTO hapax.schema_versions VALUES (99, now())");
+  EXPECT_THAT(refusal(at(url_)), HasSubstr("use a newer hapax"));
+}
+
+TEST_F(PostgresSchema, MissingOneIsRefusedWhereNoneMayBeCreated) {
+  PostgresOptions options = at(url_);
+  options.create = false;
+  EXPECT_THAT(refusal(options), HasSubstr("hapax migrate"));
+}
+
+TEST_F(PostgresSchema, TablesOfSomebodyElseAreLeftAlone) {
+  server_.run(url_, "CREATE SCHEMA other; CREATE TABLE other.executions (id int)");
+  EXPECT_THAT(refusal(at(url_ + "?hapax_schema=other")), HasSubstr("hapax_schema"));
+}
+
+TEST_F(PostgresSchema, TwoSchemasOfOneDatabaseAreTwoStores) {
+  const auto first = open_postgres_store(at(url_));
+  const auto second = open_postgres_store(at(url_ + "?hapax_schema=second"));
+  const Submission task = Task();
+  first->submit({&task, 1});
+  EXPECT_THAT(all_in(*first), SizeIs(1));
+  EXPECT_THAT(all_in(*second), IsEmpty());
+}
+
+TEST(PostgresUrl, AddsThatOnlyAServerThatTakesWritesWillDo) {
+  EXPECT_THAT(parse_url("postgres://u@a,b/d").conninfo, HasSubstr("target_session_attrs='read-write'"));
+  EXPECT_THAT(parse_url("postgres://u@a/d?target_session_attrs=any").conninfo, HasSubstr("target_session_attrs='any'"));
+}
+
+TEST(PostgresUrl, TakesItsOwnOptionsOutOfTheQuery) {
+  const auto url = parse_url("postgresql://h/d?hapax_pooled=1&sslmode=disable&hapax_schema=s");
+  EXPECT_TRUE(url.pooled);
+  EXPECT_EQ(url.schema, "s");
+  EXPECT_THAT(url.conninfo, HasSubstr("sslmode='disable'"));
+}
+
+TEST(PostgresUrl, RefusesWhatItDoesNotKnow) {
+  for (const char* url :
+       {"postgres://h/d?hapax_pool=1", "postgres://h/d?hapax_pooled=yes",
+        "postgres://h/d?hapax_schema=", "postgres://h/d?hapax_schema=A-b", "postgres://h/d?nonsense=1"}) {
+    EXPECT_THROW(parse_url(url), Failure) << url;
+  }
+}
+
+using PostgresTime = PostgresTest;
+
+TEST_F(PostgresTime, IsTheServersWhereNoClockIsGiven) {
+  const auto store = open_postgres_store(at(url_));
+  const Submission task = Task();
+  const Time created = store->submit({&task, 1}).at(0).execution.created_at;
+  const Time server =
+      from_ms(std::stoll(server_.run(url_, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8")));
+  EXPECT_LE(created, server);
+  EXPECT_LT(server - created, std::chrono::minutes(1));
+  EXPECT_LT(std::chrono::abs(store->now() - server), std::chrono::minutes(1));
+}
+
+using PostgresPooled = PostgresTest;
+
+TEST_F(PostgresPooled, WorksWithoutPreparedStatementsAndListening) {
+  const auto store = open_postgres_store(at(url_ + "?hapax_pooled=1"));
+  const Submission task = Task().key("k");
+  EXPECT_EQ(store->submit({&task, 1}).at(0).kind, SubmitOutcome::Kind::created);
+  const Submission again = Task().key("k");
+  EXPECT_EQ(store->submit({&again, 1}).at(0).kind, SubmitOutcome::Kind::duplicate);
+  ClaimRequest request;
+  request.name_space = "default";
+  request.queues = {"work"};
+  const auto claimed = store->claim({&request, 1}).at(0).executions;
+  ASSERT_THAT(claimed, SizeIs(1));
+  const Report report{token_of(claimed[0]), Report::Completed{"1"}, ""};
+  EXPECT_TRUE(store->finish({&report, 1}).at(0).accepted);
+  EXPECT_EQ(server_.run(url_, "SELECT count(*) FROM pg_prepared_statements"), "0");
+}
+
+// A server of the test's own: the shared one is not to be stopped.
+TEST(PostgresRestart, StoreGoesOnWhereItStood) {
+  for (const bool immediately : {false, true}) {
+    PostgresServer server(PostgresServer::Disk::real);
+    const auto store = open_postgres_store(at(server.create_database()));
+    const Submission before = Task().key("before"), after = Task().key("after");
+    store->submit({&before, 1});
+    server.stop(immediately);
+    EXPECT_THROW(store->submit({&after, 1}), Failure);
+    server.start();
+    for (;;) {
+      try {
+        EXPECT_EQ(store->submit({&after, 1}).at(0).kind, SubmitOutcome::Kind::created);
+        break;
+      } catch (const Failure& failure) {
+        ASSERT_TRUE(failure.safe_to_retry()) << failure.what();
+        std::this_thread::yield();
+      }
+    }
+    EXPECT_THAT(all_in(*store), SizeIs(2));
+  }
+}
+
+// A connection and a transaction of the caller's.
+class PostgresOwnTransaction : public PostgresTest {
+ protected:
+  PostgresOwnTransaction() { run("CREATE TABLE orders (id int)"); }
+  ~PostgresOwnTransaction() override { PQfinish(connection_); }
+
+  std::string run(const char* sql) {
+    PGresult* result = PQexec(connection_, sql);
+    EXPECT_TRUE(PQresultStatus(result) == PGRES_COMMAND_OK || PQresultStatus(result) == PGRES_TUPLES_OK)
+        << PQerrorMessage(connection_);
+    std::string value = PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : "";
+    PQclear(result);
+    return value;
+  }
+
+  SubmitOutcome submit(const Submission& submission) {
+    return submit_in_transaction(connection_, url_, submission, QueuePolicies());
+  }
+
+  const std::unique_ptr<Store> store_ = open_postgres_store(at(url_));
+  PGconn* connection_ = PQconnectdb(url_.c_str());
+};
+
+TEST_F(PostgresOwnTransaction, TaskExistsIfTheCallerCommits) {
+  run("BEGIN");
+  run("INSERT INTO orders VALUES (1)");
+  const SubmitOutcome outcome = submit(Task().key("k"));
+  EXPECT_EQ(outcome.kind, SubmitOutcome::Kind::created);
+  EXPECT_THAT(all_in(*store_), IsEmpty());
+  EXPECT_EQ(run("SELECT count(*) FROM orders"), "1") << "the caller's search path is as it was";
+  run("COMMIT");
+  EXPECT_THAT(all_in(*store_), testing::ElementsAre(outcome.execution));
+}
+
+TEST_F(PostgresOwnTransaction, NothingIsLeftIfTheCallerRollsBack) {
+  run("BEGIN");
+  submit(Task().key("k"));
+  run("ROLLBACK");
+  const Submission task = Task().key("k");
+  EXPECT_EQ(store_->submit({&task, 1}).at(0).kind, SubmitOutcome::Kind::created);
+}
+
+TEST_F(PostgresOwnTransaction, DuplicateFindsTheExecutionOfBefore) {
+  const Submission before = Task().key("k");
+  store_->submit({&before, 1});
+  run("BEGIN");
+  const SubmitOutcome outcome = submit(Task().key("k"));
+  EXPECT_EQ(outcome.kind, SubmitOutcome::Kind::duplicate);
+  EXPECT_EQ(outcome.execution.id, before.execution.id);
+  EXPECT_EQ(submit(Task().key("k").input("2")).kind, SubmitOutcome::Kind::conflict);
+  run("COMMIT");
+}
+
+TEST_F(PostgresOwnTransaction, NeedsOneThatWasBegun) {
+  EXPECT_THROW(submit(Task()), Failure);
+  EXPECT_THAT(all_in(*store_), IsEmpty());
+}
+
+TEST_F(PostgresOwnTransaction, GoesOnAfterARefusal) {
+  server_.run(url_, "ALTER SCHEMA hapax RENAME TO hidden");
+  run("BEGIN");
+  run("INSERT INTO orders VALUES (1)");
+  EXPECT_THROW(submit(Task()), Failure);
+  run("COMMIT");
+  EXPECT_EQ(run("SELECT count(*) FROM orders"), "1");
+}
+
+}  // namespace
+}  // namespace hapax

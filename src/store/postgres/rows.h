@@ -1,0 +1,115 @@
+// Executions as rows. Each list of columns is written once, here: statements, what they are given and what is read from
+// them follow its order.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/execution.h"
+#include "store/postgres/values.h"
+
+namespace hapax::postgres {
+
+struct Column {
+  const char* name;
+  Type type;
+};
+
+// Of the table `executions`.
+inline constexpr Column kFactColumns[] = {
+    {"id", Type::uuid},
+    {"queue_no", Type::int4},
+    {"kind", Type::int2},
+    {"priority", Type::int4},
+    {"max_attempts", Type::int4},
+    {"retry_initial_ms", Type::int8},
+    {"retry_factor", Type::float8},
+    {"retry_max_ms", Type::int8},
+    {"timeout_ms", Type::int8},
+    {"created_at", Type::int8},
+    {"concurrency_key", Type::bytea},
+    {"identity_hash", Type::bytea},
+    {"strategy", Type::int2},
+    {"scope_tag", Type::int2},
+    {"scope_name", Type::bytea},
+    {"parent", Type::uuid},
+    {"step", Type::int4},
+    {"parent_workflow_id", Type::bytea},
+    {"type", Type::bytea},
+    {"key_hash", Type::int4},
+    {"idempotency_key", Type::bytea},
+    {"input_hash", Type::bytea},
+    {"input", Type::bytea},
+};
+
+// Of the tables `open` and `closed`: those by which they are looked through, which never change, ...
+inline constexpr Column kPlaceColumns[] = {
+    {"id", Type::uuid},       {"queue_no", Type::int4},         {"kind", Type::int2},
+    {"priority", Type::int4}, {"concurrency_key", Type::bytea}, {"has_parent", Type::boolean},
+};
+// ... and those that do.
+inline constexpr Column kStateColumns[] = {
+    {"status", Type::int2},          {"run_at", Type::int8},        {"due_at", Type::int8},
+    {"attempt", Type::int4},         {"attempt_limit", Type::int4}, {"deadline_at", Type::int8},
+    {"started_at", Type::int8},      {"finished_at", Type::int8},   {"cancel_requested_at", Type::int8},
+    {"cancel_by", Type::int8},       {"lease_secret", Type::bytea}, {"lease_expires_at", Type::int8},
+    {"attempt_ends_by", Type::int8}, {"worker", Type::bytea},       {"error_type", Type::bytea},
+    {"error_message", Type::bytea},  {"result", Type::bytea},       {"failed_attempts", Type::bytea},
+    {"awaited", Type::boolean},      {"run_events", Type::int8},    {"run_seen", Type::int8},
+    {"run_steps", Type::int4},       {"run_stuck", Type::int4},     {"wake_at", Type::int8},
+    {"continued_as", Type::uuid},
+};
+
+// "a.id, a.kind": the columns of the table called `alias`; without an alias, their bare names.
+std::string names(std::span<const Column> columns, const std::string& alias = "");
+// "unnest($3::uuid[], $4::int2[]) AS g (id, kind)": the columns of a batch as a table, from that parameter on.
+std::string unnest(std::span<const Column> columns, int first_parameter, const std::string& alias);
+// "LATERAL (SELECT * FROM open x WHERE x.id = g.id OFFSET 0) s": for each row before it, the one of that key. A plain join
+// leaves it to the planner where to begin, and a plan that was made while the table was small would begin with all of the table.
+std::string lookup(const std::string& table, const std::string& column, const std::string& value,
+                   const std::string& alias);
+// The same to be changed: "LATERAL (SELECT x.ctid …) s", whose place is the condition of an UPDATE or DELETE: o.ctid = s.place.
+std::string lookup_place(const std::string& table, const std::string& column, const std::string& value,
+                         const std::string& alias);
+std::vector<Column> operator+(std::span<const Column> a, std::span<const Column> b);
+inline std::vector<Column> state_row_columns() { return std::span(kPlaceColumns) + std::span(kStateColumns); }
+
+// An execution and what the tables know beside it.
+struct Row {
+  enum class Place { nowhere, open, closed };
+
+  Execution execution;
+  std::int32_t queue_no = 0;
+  bool parent_exists = false;
+  Place stored = Place::nowhere;  // where its state is in the database
+};
+
+// What a statement must select to be read by read_row: facts of `e`, state of `s`.
+std::string row_columns(bool with_input);
+// Reads an execution, but for the names of its queue.
+void read_row(Cells& cells, Row& row);
+
+// The columns of a batch of rows, filled one by one.
+class Columns {
+ public:
+  explicit Columns(std::span<const Column> columns);
+
+  Array& operator[](std::size_t column) { return arrays_[column]; }
+  Array& next() { return arrays_[position_++]; }
+  void begin_row() { position_ = 0; }
+  std::int32_t rows() const { return arrays_.front().size(); }
+  void bind(Parameters& parameters);  // all of them; they are empty afterwards
+
+ private:
+  std::vector<Array> arrays_;
+  std::size_t position_ = 0;
+};
+
+void write_facts(Columns& columns, const Row& row);
+void write_state_row(Columns& columns, const Row& row);  // of state_row_columns()
+
+// The small number that stands for an idempotency key in its index. Equal keys have equal numbers; not the reverse.
+std::int32_t key_number(std::string_view key);
+
+}  // namespace hapax::postgres

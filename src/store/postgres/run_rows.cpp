@@ -1,0 +1,118 @@
+#include "store/postgres/run_rows.h"
+
+#include <algorithm>
+
+#include "store/postgres/run_tables.h"
+#include "store/postgres/verbs.h"
+#include "store/workflow/rules.h"
+
+namespace hapax::postgres {
+
+std::optional<Execution> PostgresRows::load(const ExecutionId& id) {
+  const Row* row = workspace_.load(id);
+  return row ? std::optional(row->execution) : std::nullopt;
+}
+
+std::optional<ExecutionId> PostgresRows::latest_run(const std::string& name_space, const std::string& workflow_id) {
+  auto latest = postgres::latest_run(workspace_.connection(), name_space, workflow_id);
+  for (const Execution* execution : workspace_.new_executions()) {
+    if (execution->kind != Kind::workflow || execution->name_space != name_space) continue;
+    if (execution->idempotency_key == workflow_id && (!latest || *latest < execution->id)) latest = execution->id;
+  }
+  return latest;
+}
+
+std::vector<ExecutionId> PostgresRows::steps_of(const ExecutionId& run) {
+  std::vector<ExecutionId> steps = postgres::steps_of(workspace_.connection(), run);
+  for (const Execution* execution : workspace_.new_executions()) {
+    if (execution->parent == run) steps.push_back(execution->id);
+  }
+  return steps;
+}
+
+void PostgresRows::insert(const Execution& execution) {
+  Row row;
+  row.execution = execution;
+  row.queue_no = workspace_.queue_no({execution.name_space, execution.queue, execution.kind});
+  workspace_.add(std::move(row));
+}
+
+void PostgresRows::save(const Execution& execution) {
+  Row& row = *workspace_.load(execution.id);
+  row.execution = execution;
+  workspace_.changed(row);
+}
+
+SubmitOutcome PostgresRows::submit(const Submission& submission) {
+  std::vector<IdentityHash> hashes;
+  if (submission.execution.identity) hashes.push_back(submission.execution.identity->hash);
+  workspace_.lock_identities(std::move(hashes), {submission.execution.id});
+  return submit_locked(workspace_, submission);
+}
+
+void PostgresRows::purge_if_unretained(const ExecutionId& id) { erased_ = workspace_.erase_if_unretained(id); }
+
+std::optional<ExecutionId> PostgresRows::live_owner(const IdentityHash& hash) {
+  workspace_.lock_identities({hash}, {});
+  const LedgerEntry* entry = workspace_.entry(hash);
+  return entry && workspace_.is_live(*entry) ? std::optional(entry->owner) : std::nullopt;
+}
+
+void PostgresRows::give_identity(const Execution& execution) {
+  const IdentityHash& hash = execution.identity->hash;
+  workspace_.lock_identities({hash}, {});
+  const LedgerEntry* entry = workspace_.entry(hash);
+  workspace_.put_entry(execution, entry ? entry->expires_at : std::nullopt);
+}
+
+void PostgresRows::append(const ExecutionId& run, const std::vector<Event>& events) {
+  append_events(workspace_.connection(), run, events);
+}
+
+std::vector<Event> PostgresRows::events(const ExecutionId& run) {
+  send_read_events(workspace_.connection(), run, 0, kAllEvents);
+  return receive_events(workspace_.connection());
+}
+
+void PostgresRows::replace_events(const ExecutionId& run, const std::vector<Event>& events) {
+  erase_events(workspace_.connection(), run);
+  append(run, events);
+}
+
+void PostgresRows::put_wait(const Wait& wait) { postgres::put_wait(workspace_.connection(), wait); }
+
+std::vector<Wait> PostgresRows::waits_of(const ExecutionId& run) {
+  return postgres::waits_of(workspace_.connection(), run);
+}
+
+std::vector<Wait> PostgresRows::waits_on(const ExecutionId& execution) {
+  return postgres::waits_on(workspace_.connection(), execution);
+}
+
+void PostgresRows::erase_wait(const ExecutionId& run, std::int32_t step) {
+  postgres::erase_wait(workspace_.connection(), run, step);
+}
+
+void PostgresRows::erase_waits(const ExecutionId& run) { postgres::erase_waits(workspace_.connection(), run); }
+
+void PostgresRows::put_signal(const ExecutionId& run, const Event& signal) {
+  postgres::put_signal(workspace_.connection(), run, signal);
+}
+
+std::optional<Event> PostgresRows::take_signal(const ExecutionId& run, const std::string& name) {
+  return postgres::take_signal(workspace_.connection(), run, name);
+}
+
+std::vector<TurnOutcome> commit_turns(Runner& runner, std::span<const Turn> turns) {
+  std::vector<ExecutionId> ids;
+  for (const Turn& turn : turns) ids.push_back(turn.token.execution);
+  return runner.transact([&](Workspace& workspace) {
+    workspace.lock(ids, Workspace::Extent::whole);
+    PostgresRows rows(workspace);
+    std::vector<TurnOutcome> outcomes;
+    for (const Turn& turn : turns) outcomes.push_back(hapax::commit_turn(rows, turn));
+    return outcomes;
+  });
+}
+
+}  // namespace hapax::postgres

@@ -1,0 +1,189 @@
+#include "store/postgres/run_tables.h"
+
+#include <fmt/format.h>
+
+#include "store/postgres/rows.h"
+
+namespace hapax::postgres {
+
+namespace {
+
+constexpr Column kEventColumns[] = {
+    {"no", Type::int8},     {"at", Type::int8},     {"kind", Type::int2},        {"step", Type::int4},
+    {"name", Type::bytea},  {"key", Type::bytea},   {"execution", Type::uuid},   {"until", Type::int8},
+    {"status", Type::int2}, {"value", Type::bytea}, {"error_type", Type::bytea}, {"error_message", Type::bytea},
+};
+
+const Statement kAppend{"append_events",
+                        fmt::format("INSERT INTO events (run, {}) SELECT $1::uuid, {} FROM {}", names(kEventColumns),
+                                    names(kEventColumns, "g"), unnest(kEventColumns, 2, "g"))};
+const Statement kEvents{"read_events", fmt::format("SELECT {} FROM events WHERE run = $1::uuid AND no > $2::int8"
+                                                   " ORDER BY no LIMIT $3::int8",
+                                                   names(kEventColumns))};
+const Statement kEraseEvents{"erase_events", "DELETE FROM events WHERE run = ANY($1::uuid[])"};
+
+const Statement kLatest{"latest_run",
+                        "SELECT e.id FROM (SELECT x.id, x.queue_no FROM executions x WHERE x.key_hash = $1::int4"
+                        " AND x.idempotency_key = $2::bytea AND x.kind = 1 OFFSET 0) e"
+                        " WHERE (SELECT q.name_space FROM queues q WHERE q.queue_no = e.queue_no) = $3::bytea"
+                        " ORDER BY e.id DESC LIMIT 1"};
+const Statement kSteps{"steps_of", "SELECT id FROM executions WHERE parent = $1::uuid ORDER BY id"};
+
+const Statement kPutWait{
+    "put_wait",
+    "INSERT INTO waits (run, step, signal, until, awaits)"
+    " VALUES ($1::uuid, $2::int4, $3::bytea, $4::int8, $5::uuid) ON CONFLICT (run, step) DO UPDATE SET"
+    " signal = excluded.signal, until = excluded.until, awaits = excluded.awaits"};
+const Statement kWaitsOf{"waits_of",
+                         "SELECT run, step, signal, until, awaits FROM waits WHERE run = $1::uuid ORDER BY step"};
+const Statement kWaitsOn{
+    "waits_on", "SELECT run, step, signal, until, awaits FROM waits WHERE awaits = $1::uuid ORDER BY run, step"};
+const Statement kEraseWait{"erase_wait", "DELETE FROM waits WHERE run = $1::uuid AND step = $2::int4"};
+const Statement kEraseWaits{"erase_waits", "DELETE FROM waits WHERE run = ANY($1::uuid[])"};
+
+const Statement kPutSignal{"put_signal",
+                           "INSERT INTO signals (run, no, at, name, value)"
+                           " VALUES ($1::uuid, $2::int8, $3::int8, $4::bytea, $5::bytea)"};
+const Statement kTakeSignal{"take_signal",
+                            "DELETE FROM signals WHERE ctid = (SELECT x.ctid FROM signals x WHERE x.run = $1::uuid"
+                            " AND x.name = $2::bytea ORDER BY x.no LIMIT 1) RETURNING no, at, value"};
+const Statement kEraseSignals{"erase_signals", "DELETE FROM signals WHERE run = ANY($1::uuid[])"};
+
+Parameters runs_parameter(const std::vector<ExecutionId>& runs) {
+  Array array(Type::uuid);
+  for (const ExecutionId& run : runs) array.raw(run);
+  Parameters parameters;
+  parameters.array(std::move(array));
+  return parameters;
+}
+
+std::vector<Wait> read_waits(const Rows& rows) {
+  std::vector<Wait> waits;
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    Wait& wait = waits.emplace_back();
+    wait.run = cells.raw<ExecutionId>();
+    wait.step = static_cast<std::int32_t>(cells.integer());
+    wait.signal = cells.text();
+    wait.until = cells.time_if();
+    wait.on = cells.raw_if<ExecutionId>();
+  }
+  return waits;
+}
+
+}  // namespace
+
+void append_events(Connection& connection, const ExecutionId& run, const std::vector<Event>& events) {
+  if (events.empty()) return;
+  Columns columns(kEventColumns);
+  for (const Event& event : events) {
+    columns.begin_row();
+    columns.next().integer(event.no);
+    columns.next().time(event.at);
+    columns.next().word(event.kind);
+    columns.next().integer(event.step);
+    columns.next().bytes(event.name);
+    columns.next().bytes_if(event.key);
+    columns.next().raw_if(event.execution);
+    columns.next().time_if(event.until);
+    event.status ? columns.next().word(*event.status) : columns.next().null();
+    columns.next().bytes_if(event.value);
+    event.error ? columns.next().bytes(event.error->type) : columns.next().null();
+    event.error ? columns.next().bytes(event.error->message) : columns.next().null();
+  }
+  Parameters parameters;
+  parameters.raw(run);
+  columns.bind(parameters);
+  connection.send_silently(kAppend, parameters);
+}
+
+void erase_events(Connection& connection, const ExecutionId& run) {
+  connection.send_silently(kEraseEvents, runs_parameter({run}));
+}
+
+void send_read_events(Connection& connection, const ExecutionId& run, std::int64_t after, std::int32_t limit) {
+  connection.send(kEvents, Parameters().raw(run).int8(after).int8(limit));
+}
+
+std::vector<Event> receive_events(Connection& connection) {
+  const Rows rows = connection.receive();
+  std::vector<Event> events;
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    Event& event = events.emplace_back();
+    event.no = cells.integer();
+    event.at = cells.time();
+    event.kind = cells.word<Event::Kind>();
+    event.step = static_cast<std::int32_t>(cells.integer());
+    event.name = cells.text();
+    event.key = cells.text_if();
+    event.execution = cells.raw_if<ExecutionId>();
+    event.until = cells.time_if();
+    if (const auto status = cells.integer_if()) event.status = static_cast<Status>(*status);
+    event.value = cells.text_if();
+    if (auto type = cells.text_if()) event.error = AttemptError{*std::move(type), cells.text()};
+  }
+  return events;
+}
+
+std::optional<ExecutionId> latest_run(Connection& connection, const std::string& name_space,
+                                      const std::string& workflow_id) {
+  const Rows rows =
+      connection.run(kLatest, Parameters().int4(key_number(workflow_id)).bytes(workflow_id).bytes(name_space));
+  if (rows.empty()) return std::nullopt;
+  return Cells(rows, 0).raw<ExecutionId>();
+}
+
+std::vector<ExecutionId> steps_of(Connection& connection, const ExecutionId& run) {
+  const Rows rows = connection.run(kSteps, Parameters().raw(run));
+  std::vector<ExecutionId> steps;
+  for (int i = 0; i < rows.size(); ++i) steps.push_back(Cells(rows, i).raw<ExecutionId>());
+  return steps;
+}
+
+void put_wait(Connection& connection, const Wait& wait) {
+  connection.send_silently(
+      kPutWait, Parameters().raw(wait.run).int4(wait.step).bytes(wait.signal).time_if(wait.until).raw_if(wait.on));
+}
+
+std::vector<Wait> waits_of(Connection& connection, const ExecutionId& run) {
+  return read_waits(connection.run(kWaitsOf, Parameters().raw(run)));
+}
+
+std::vector<Wait> waits_on(Connection& connection, const ExecutionId& execution) {
+  return read_waits(connection.run(kWaitsOn, Parameters().raw(execution)));
+}
+
+void erase_wait(Connection& connection, const ExecutionId& run, std::int32_t step) {
+  connection.send_silently(kEraseWait, Parameters().raw(run).int4(step));
+}
+
+void erase_waits(Connection& connection, const ExecutionId& run) {
+  connection.send_silently(kEraseWaits, runs_parameter({run}));
+}
+
+void put_signal(Connection& connection, const ExecutionId& run, const Event& signal) {
+  connection.send_silently(
+      kPutSignal, Parameters().raw(run).int8(signal.no).time(signal.at).bytes(signal.name).bytes_if(signal.value));
+}
+
+std::optional<Event> take_signal(Connection& connection, const ExecutionId& run, const std::string& name) {
+  const Rows rows = connection.run(kTakeSignal, Parameters().raw(run).bytes(name));
+  if (rows.empty()) return std::nullopt;
+  Cells cells(rows, 0);
+  Event signal;
+  signal.kind = Event::Kind::signal;
+  signal.name = name;
+  signal.no = cells.integer();
+  signal.at = cells.time();
+  signal.value = cells.text_if();
+  return signal;
+}
+
+void erase_runs(Connection& connection, const std::vector<ExecutionId>& runs) {
+  for (const Statement* statement : {&kEraseEvents, &kEraseWaits, &kEraseSignals}) {
+    connection.send_silently(*statement, runs_parameter(runs));
+  }
+}
+
+}  // namespace hapax::postgres

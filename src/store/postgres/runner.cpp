@@ -1,0 +1,40 @@
+#include "store/postgres/runner.h"
+
+#include <algorithm>
+
+namespace hapax::postgres {
+
+Time Runner::now() const {
+  if (clock_) return clock_->now();
+  return SystemClock().now() + Duration(ahead_ms_.load());
+}
+
+void Runner::note(Time server_now) { ahead_ms_ = (server_now - SystemClock().now()).count(); }
+
+Pool::Lease Runner::take() {
+  try {
+    return pool_.take();
+  } catch (const Refused& refused) {
+    throw refused.as_failure();
+  } catch (const Lost& lost) {
+    throw lost.as_failure();
+  }
+}
+
+void Runner::add_queues(const std::vector<QueueName>& queues) {
+  std::vector<QueueName> unknown;
+  for (const QueueName& name : queues) {
+    if (!queues_.knows(name) && std::find(unknown.begin(), unknown.end(), name) == unknown.end())
+      unknown.push_back(name);
+  }
+  if (unknown.empty()) return;
+  // Repeating it is harmless, so that a lost answer is none of the caller's concern.
+  attempt_reading([&](Connection& connection) {
+    connection.begin_implicitly();
+    queues_.add(connection, unknown);
+    connection.commit();
+    return true;
+  });
+}
+
+}  // namespace hapax::postgres

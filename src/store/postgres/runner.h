@@ -1,0 +1,131 @@
+// Runs the transactions of the verbs: on a connection of the pool, again after a conflict with others, and with PostgreSQL's
+// errors as Failures.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <type_traits>
+
+#include "store/postgres/pool.h"
+#include "store/postgres/workspace.h"
+
+namespace hapax::postgres {
+
+class Runner {
+ public:
+  // Without a clock of the caller's, the time is the server's. The clock must outlive the runner.
+  Runner(ConnectionOptions options, std::size_t connections, const Clock* clock)
+      : pool_(std::move(options), connections),
+        clock_(clock),
+        queues_([this](const std::vector<QueueName>& queues) { add_queues(queues); }) {}
+
+  QueueBook& queues() { return queues_; }
+  const Clock* clock() const { return clock_; }
+  std::optional<std::int64_t> now_parameter() const {
+    return clock_ ? std::optional(to_ms(clock_->now())) : std::nullopt;
+  }
+
+  void set_policies(std::shared_ptr<const QueuePolicies> policies) {
+    const std::lock_guard lock(policies_mutex_);
+    policies_ = std::move(policies);
+  }
+  std::shared_ptr<const QueuePolicies> policies() {
+    const std::lock_guard lock(policies_mutex_);
+    return policies_;
+  }
+
+  // What everybody who shares the database agrees on, as the last answer of the server told it.
+  Time now() const;
+  void note(Time server_now);
+
+  // Work on a workspace; what it changed is written and committed.
+  template <class Work>
+  std::invoke_result_t<Work, Workspace&> transact(Work work) {
+    const auto rules = policies();
+    return attempt([&](Connection& connection) {
+      connection.begin();
+      Workspace workspace(connection, queues_, *rules, clock_);
+      auto outcome = work(workspace);
+      note(workspace.now());
+      workspace.write();
+      connection.commit();
+      return outcome;
+    });
+  }
+
+  // Reads a workspace and changes nothing. May be done twice if the connection is lost.
+  template <class Work>
+  std::invoke_result_t<Work, Workspace&> read(Work work) {
+    const auto rules = policies();
+    return attempt_reading([&](Connection& connection) {
+      connection.begin_implicitly();
+      Workspace workspace(connection, queues_, *rules, clock_);
+      auto outcome = work(workspace);
+      note(workspace.now());
+      connection.commit();
+      return outcome;
+    });
+  }
+
+  // One statement that changes something, in one round trip.
+  Rows run_at_once(const Statement& statement, const Parameters& parameters) {
+    return attempt([&](Connection& connection) {
+      connection.begin_implicitly();
+      connection.send(statement, parameters);
+      return connection.receive_and_commit();
+    });
+  }
+
+  // Any work on a connection that begins and ends its transaction itself.
+  template <class Work>
+  std::invoke_result_t<Work, Connection&> attempt(Work work) {
+    for (int tries = 0;; ++tries) {
+      Pool::Lease connection = take();
+      try {
+        return work(*connection);
+      } catch (const Refused& refused) {
+        connection->rollback();
+        const bool again = refused.is_conflict() ? tries < kMostConflicts : connection->broken() && tries == 0;
+        if (!again) throw refused.as_failure();
+      } catch (const Lost& lost) {
+        pool_.forget_idle();
+        if (lost.committing() || tries > 0) throw lost.as_failure();
+      } catch (...) {
+        connection->rollback();
+        throw;
+      }
+    }
+  }
+
+  // Makes sure that the queues have numbers.
+  void add_queues(const std::vector<QueueName>& queues);
+
+  Pool& pool() { return pool_; }
+
+ private:
+  static constexpr int kMostConflicts = 20;
+
+  template <class Work>
+  std::invoke_result_t<Work, Connection&> attempt_reading(Work work) {
+    for (int tries = 0;; ++tries) {
+      try {
+        return attempt(work);
+      } catch (const Failure& failure) {
+        if (failure.code() != Failure::Code::outcome_unknown) throw;
+        if (tries > 0) throw Failure(Failure::Code::unavailable, failure.what());
+      }
+    }
+  }
+
+  Pool::Lease take();
+
+  Pool pool_;
+  const Clock* clock_;
+  QueueBook queues_;
+  std::atomic<std::int64_t> ahead_ms_ = 0;  // the server's clock of this machine's
+  std::mutex policies_mutex_;
+  std::shared_ptr<const QueuePolicies> policies_ = std::make_shared<QueuePolicies>();
+};
+
+}  // namespace hapax::postgres

@@ -1,0 +1,303 @@
+#include "store/postgres/schema.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace hapax::postgres {
+
+namespace {
+
+struct Migration {
+  std::int64_t version;
+  const char* sql;
+};
+
+// Times are milliseconds since the epoch, enumerations their numbers, texts their bytes: what is stored comes back exactly,
+// whatever the database's encoding and collation are.
+constexpr const char* kFirst = R"sql(
+-- A queue's number stands for its name in every row and index below. Its row is the lock of its limits.
+CREATE TABLE queues (
+  queue_no int4 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name_space bytea NOT NULL,
+  queue bytea NOT NULL,
+  kind int2 NOT NULL,                  -- of what waits here: the turns of workflows have a number apart from the tasks
+  full_at_ns int8 NOT NULL DEFAULT 0,  -- of the rate limit
+  UNIQUE (name_space, queue, kind)
+);
+
+-- What never changes, written once.
+CREATE TABLE executions (
+  id uuid PRIMARY KEY,
+  queue_no int4 NOT NULL,
+  kind int2 NOT NULL,
+  priority int4 NOT NULL,
+  max_attempts int4 NOT NULL,
+  retry_initial_ms int8 NOT NULL,
+  retry_factor float8 NOT NULL,
+  retry_max_ms int8 NOT NULL,
+  timeout_ms int8,
+  created_at int8 NOT NULL,
+  concurrency_key bytea,
+  identity_hash bytea,
+  strategy int2,
+  scope_tag int2,
+  scope_name bytea,
+  parent uuid,                         -- the run that this is a step of
+  step int4 NOT NULL,
+  parent_workflow_id bytea,
+  type bytea NOT NULL,
+  key_hash int4,                       -- of the idempotency key: a small index instead of a large one
+  idempotency_key bytea,
+  input_hash bytea NOT NULL,
+  input bytea NOT NULL
+);
+CREATE INDEX keys ON executions (key_hash) WHERE key_hash IS NOT NULL;
+CREATE INDEX steps ON executions (parent, id) WHERE parent IS NOT NULL;
+
+-- What changes, while an execution is open: small, and all that claiming looks at.
+CREATE TABLE open (
+  id uuid PRIMARY KEY,
+  queue_no int4 NOT NULL,
+  kind int2 NOT NULL,
+  priority int4 NOT NULL,
+  concurrency_key bytea,
+  has_parent bool NOT NULL,
+  parked bool NOT NULL DEFAULT false,  -- pending, but its concurrency key has no free slot
+  status int2 NOT NULL,
+  run_at int8 NOT NULL,
+  due_at int8,                         -- when sweeping has something to do here
+  attempt int4 NOT NULL,
+  attempt_limit int4 NOT NULL,
+  deadline_at int8,
+  started_at int8,
+  finished_at int8,
+  cancel_requested_at int8,
+  cancel_by int8,
+  lease_secret bytea,
+  lease_expires_at int8,
+  attempt_ends_by int8,
+  worker bytea NOT NULL,
+  error_type bytea,
+  error_message bytea,
+  result bytea,
+  failed_attempts bytea,
+  awaited bool NOT NULL DEFAULT false, -- there is a row in waits that waits for it
+  run_events int8,                     -- of workflows, down from here
+  run_seen int8,
+  run_steps int4,
+  run_stuck int4,
+  wake_at int8,
+  continued_as uuid
+);
+CREATE INDEX ready ON open (queue_no, priority DESC, run_at, id) WHERE status = 0 AND NOT parked;
+CREATE INDEX parked ON open (queue_no, concurrency_key, priority DESC, run_at, id) WHERE parked;
+CREATE INDEX running ON open (queue_no, concurrency_key) WHERE status = 1;
+CREATE INDEX due ON open (due_at, id) WHERE due_at IS NOT NULL;
+-- Its rows live for seconds: what they leave behind is to be cleared away as soon.
+ALTER TABLE open SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+                      autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000);
+
+-- The same of those that are closed, written once.
+CREATE TABLE closed (LIKE open INCLUDING DEFAULTS, PRIMARY KEY (id));
+CREATE INDEX closed_ends ON closed (queue_no, finished_at, id);
+-- What operators look for among much that is well.
+CREATE INDEX unsuccessful ON closed (id) WHERE status > 3;
+
+-- The ledger. As long as the owner is stored, everything else about the entry is read there; then in tombstones.
+CREATE TABLE identities (
+  hash bytea PRIMARY KEY,
+  owner uuid NOT NULL,
+  expires_at int8      -- by a TTL
+);
+
+CREATE TABLE tombstones (
+  hash bytea PRIMARY KEY,
+  expires_at int8 NOT NULL,
+  queue_no int4 NOT NULL,
+  owner uuid NOT NULL,
+  input_hash bytea NOT NULL,
+  strategy int2 NOT NULL,
+  scope_tag int2 NOT NULL,
+  scope_name bytea NOT NULL,
+  kind int2 NOT NULL,
+  type bytea NOT NULL,
+  idempotency_key bytea,
+  status int2 NOT NULL,
+  created_at int8 NOT NULL,
+  finished_at int8 NOT NULL
+);
+CREATE INDEX tombstone_ends ON tombstones (expires_at, hash);
+
+-- The request keys of control operations, with their outcomes. One that has no life left is free.
+CREATE TABLE requests (
+  name_space bytea NOT NULL,
+  request_key bytea NOT NULL,
+  action int2 NOT NULL,
+  target uuid NOT NULL,
+  outcome int2 NOT NULL,
+  changed bool NOT NULL,
+  status int2 NOT NULL,
+  other uuid,
+  workflow_id bytea,
+  parameters bytea NOT NULL,
+  execution uuid,
+  steps int4 NOT NULL,
+  expires_at int8 NOT NULL,
+  PRIMARY KEY (name_space, request_key)
+);
+CREATE INDEX request_ends ON requests (expires_at);
+
+-- Reports that closed executions which are deleted by now: the same report again is answered as it was. Kept some minutes.
+CREATE TABLE closing_reports (
+  id uuid PRIMARY KEY,   -- of the execution
+  expires_at int8 NOT NULL,
+  attempt int4 NOT NULL,
+  secret bytea NOT NULL,
+  said bytea NOT NULL,   -- SHA-256 of the result or the error
+  status int2 NOT NULL,
+  queue_no int4 NOT NULL,
+  had_concurrency_key bool NOT NULL
+);
+CREATE INDEX closing_report_ends ON closing_reports (expires_at);
+
+-- The histories of workflows.
+CREATE TABLE events (
+  run uuid NOT NULL,
+  no int8 NOT NULL,
+  at int8 NOT NULL,
+  kind int2 NOT NULL,
+  step int4 NOT NULL,
+  name bytea NOT NULL,
+  key bytea,
+  execution uuid,
+  until int8,
+  status int2,
+  value bytea,
+  error_type bytea,
+  error_message bytea,
+  PRIMARY KEY (run, no)
+);
+
+-- Steps whose outcome does not come from a task or child of their own.
+CREATE TABLE waits (
+  run uuid NOT NULL,
+  step int4 NOT NULL,
+  signal bytea NOT NULL,
+  until int8,
+  awaits uuid,  -- an execution that was there before
+  PRIMARY KEY (run, step)
+);
+CREATE INDEX awaited ON waits (awaits, run, step) WHERE awaits IS NOT NULL;
+
+-- Signals that nobody has waited for yet.
+CREATE TABLE signals (
+  run uuid NOT NULL,
+  no int8 NOT NULL,
+  at int8 NOT NULL,
+  name bytea NOT NULL,
+  value bytea,
+  PRIMARY KEY (run, no)
+);
+
+CREATE TABLE settings (
+  name_space bytea NOT NULL,
+  kind int2 NOT NULL,
+  name bytea NOT NULL,
+  document bytea NOT NULL,
+  PRIMARY KEY (name_space, kind, name)
+);
+
+-- What Store::check() writes to.
+CREATE TABLE checks (
+  only_one int4 PRIMARY KEY,
+  checked_at int8 NOT NULL
+);
+)sql";
+
+constexpr std::array<Migration, 1> kMigrations{{{1, kFirst}}};
+
+// 'hapax' in ASCII: what the migrations of any schema lock.
+constexpr std::int64_t kMigrationLock = 0x6861706178;
+
+std::string identifier(const std::string& schema) {
+  std::string out = "\"";
+  for (const char c : schema) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+// 0: there is no schema of that name, or nothing in it.
+std::int64_t version_of(Connection& connection, const std::string& schema) {
+  // Asked of the tables of the catalogue: what to_regclass() knows may be older than the lock that was waited for.
+  const auto is_there = [&](const char* table) {
+    return connection.run_script(fmt::format(
+               "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = '{}' AND tablename = '{}')", schema, table)) ==
+           "t";
+  };
+  if (is_there("schema_versions")) {
+    return std::stoll(connection.run_script(
+        fmt::format("SELECT coalesce(max(version), 0) FROM {}.schema_versions", identifier(schema))));
+  }
+  if (!is_there("executions")) return 0;
+  throw Failure(
+      Failure::Code::misuse,
+      fmt::format("the schema {} has tables of somebody else's: name another one with ?hapax_schema=NAME", schema));
+}
+
+void refuse_newer(const std::string& schema, std::int64_t version) {
+  if (version <= newest_schema_version()) return;
+  throw Failure(Failure::Code::misuse,
+                fmt::format("the schema {} has version {}, and this program knows only up to {}: use a"
+                            " newer hapax",
+                            schema, version, newest_schema_version()));
+}
+
+void check_encoding(Connection& connection) {
+  const std::string encoding = connection.run_script("SHOW server_encoding");
+  if (encoding == "UTF8" || encoding == "SQL_ASCII") return;
+  throw Failure(Failure::Code::misuse, "the database's encoding is " + encoding + ": create it with ENCODING 'UTF8'");
+}
+
+}  // namespace
+
+std::int64_t newest_schema_version() { return kMigrations.back().version; }
+
+void migrate(Connection& connection, const std::string& schema) {
+  connection.run_script(fmt::format("BEGIN; SELECT pg_advisory_xact_lock({})", kMigrationLock));
+  connection.run_script(fmt::format("SET LOCAL search_path TO {}", identifier(schema)));
+  const std::int64_t version = version_of(connection, schema);
+  refuse_newer(schema, version);
+  const std::string exists = fmt::format("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = '{}')", schema);
+  if (connection.run_script(exists) != "t") connection.run_script("CREATE SCHEMA " + identifier(schema));
+  if (version == 0) {
+    connection.run_script("CREATE TABLE schema_versions (version int8 PRIMARY KEY, migrated_at timestamptz NOT NULL)");
+  }
+  for (const Migration& migration : kMigrations) {
+    if (migration.version <= version) continue;
+    connection.run_script(migration.sql);
+    connection.run_script(fmt::format("INSERT INTO schema_versions VALUES ({}, now())", migration.version));
+  }
+  connection.run_script("COMMIT");
+}
+
+void prepare_schema(Connection& connection, const std::string& schema, bool create, bool migrate_older) {
+  check_encoding(connection);
+  std::int64_t version = version_of(connection, schema);
+  refuse_newer(schema, version);
+  if (version == 0 && !create) {
+    throw Failure(Failure::Code::misuse,
+                  fmt::format("the database has no schema {} of Hapax's: run `hapax migrate`", schema));
+  }
+  if (version == 0 || (migrate_older && version < newest_schema_version())) {
+    migrate(connection, schema);
+    version = version_of(connection, schema);
+  }
+  if (version < newest_schema_version()) {
+    throw Failure(Failure::Code::misuse,
+                  fmt::format("the schema {} has the older version {}: run `hapax migrate` to bring it"
+                              " to {}",
+                              schema, version, newest_schema_version()));
+  }
+}
+
+}  // namespace hapax::postgres

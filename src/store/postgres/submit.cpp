@@ -1,0 +1,309 @@
+// Submitting, in up to three steps. Most submissions are new: one statement, which knows no rules, creates those whose
+// identity nobody has. The others are read without a lock: mostly they are duplicates, and an answer needs no more. What is
+// left takes an identity over, and is decided again under its lock.
+#include <fmt/format.h>
+
+#include <unordered_set>
+
+#include "core/reuse.h"
+#include "core/transition.h"
+#include "store/postgres/verbs.h"
+
+namespace hapax::postgres {
+
+namespace {
+
+constexpr Column kGivenColumns[] = {
+    {"ttl_ms", Type::int8},      {"run_at", Type::int8},      {"delay_ms", Type::int8},
+    {"deadline_at", Type::int8}, {"deadline_ms", Type::int8}, {"status", Type::int2},
+};
+
+std::vector<Column> all_given() { return std::span(kFactColumns) + std::span(kGivenColumns); }
+
+std::string create_sql() {
+  std::string facts;
+  for (const Column& column : kFactColumns) {
+    const bool is_creation = std::string_view(column.name) == "created_at";
+    facts += fmt::format("{}{}", facts.empty() ? "" : ", ", is_creation ? "t.now" : fmt::format("g.{}", column.name));
+  }
+  // In the order of their hashes, so that two batches wait for each other and never in a circle.
+  return fmt::format(R"sql(
+WITH t AS MATERIALIZED (SELECT coalesce($1::int8, (extract(epoch FROM clock_timestamp()) * 1000)::int8) AS now),
+given AS MATERIALIZED (
+  SELECT * FROM {0} WHERE (SELECT true FROM executions e WHERE e.id = g.id) IS NULL),
+held AS (
+  INSERT INTO identities (hash, owner, expires_at)
+  SELECT g.identity_hash, g.id, t.now + g.ttl_ms FROM given g, t WHERE g.identity_hash IS NOT NULL ORDER BY g.identity_hash
+  ON CONFLICT DO NOTHING RETURNING owner),
+added AS (
+  INSERT INTO executions ({1})
+  SELECT {2} FROM given g, t WHERE g.identity_hash IS NULL OR g.id IN (SELECT owner FROM held)
+  ON CONFLICT DO NOTHING RETURNING id),
+opened AS (
+  INSERT INTO open (id, queue_no, kind, priority, concurrency_key, has_parent, status, run_at, due_at, attempt, attempt_limit,
+                    deadline_at, worker)
+  SELECT g.id, g.queue_no, g.kind, g.priority, g.concurrency_key, g.parent IS NOT NULL, g.status, coalesce(g.run_at, t.now + g.delay_ms),
+         coalesce(g.deadline_at, t.now + g.deadline_ms), 0, g.max_attempts, coalesce(g.deadline_at, t.now + g.deadline_ms), ''
+  FROM given g, t WHERE (g.id IN (SELECT id FROM added)) IS TRUE)
+SELECT t.now, a.id FROM t LEFT JOIN added a ON true)sql",
+                     unnest(all_given(), 2, "g"), names(kFactColumns), facts);
+}
+
+const Statement kCreate{"create", create_sql()};
+
+using Ids = std::unordered_set<ExecutionId>;
+
+Execution new_execution(const Submission& submission, Time now) {
+  Execution execution = submission.execution;
+  execution.created_at = now;
+  execution.run_at = submission.run_at.value_or(now + submission.delay);
+  if (!execution.deadline_at && submission.deadline) execution.deadline_at = now + *submission.deadline;
+  execution.attempt_limit = execution.max_attempts;
+  return execution;
+}
+
+std::optional<Time> expiry(const Submission& submission, Time now) {
+  if (!submission.idempotency_ttl) return std::nullopt;
+  return now + *submission.idempotency_ttl;
+}
+
+SubmitOutcome created(const Submission& submission, Time now) {
+  SubmitOutcome outcome;
+  outcome.execution = new_execution(submission, now);
+  if (outcome.execution.identity) outcome.expires_at = expiry(submission, now);
+  return outcome;
+}
+
+QueueName queue_of(const Submission& submission) {
+  return {submission.execution.name_space, submission.execution.queue, submission.execution.kind};
+}
+
+SubmitOutcome answer_with_owner(Workspace& workspace, SubmitOutcome::Kind kind, const LedgerEntry& entry) {
+  SubmitOutcome outcome;
+  outcome.kind = kind;
+  const Execution* owner = workspace.owner_of(entry);
+  outcome.execution = owner ? *owner : execution_of(entry);
+  outcome.purged = owner == nullptr;
+  outcome.expires_at = workspace.dies_at(entry);
+  return outcome;
+}
+
+// The same submission came before: its answer got lost.
+std::optional<SubmitOutcome> answer_of_before(Workspace& workspace, const Submission& submission) {
+  if (const Row* stored = workspace.find(submission.execution.id)) {
+    if (const LedgerEntry* entry = workspace.entry_owned_by(stored->execution)) {
+      return answer_with_owner(workspace, SubmitOutcome::Kind::created, *entry);
+    }
+    SubmitOutcome outcome;
+    outcome.execution = stored->execution;
+    return outcome;
+  }
+  if (const LedgerEntry* entry = workspace.entry_owned_by(submission.execution)) {
+    return answer_with_owner(workspace, SubmitOutcome::Kind::created, *entry);
+  }
+  return std::nullopt;
+}
+
+SubmitOutcome create(Workspace& workspace, const Submission& submission) {
+  SubmitOutcome outcome = created(submission, workspace.now());
+  if (submission.dry_run) return outcome;
+  if (outcome.execution.identity) workspace.put_entry(outcome.execution, expiry(submission, workspace.now()));
+  Row row;
+  row.execution = outcome.execution;
+  row.queue_no = workspace.queue_no(queue_of(submission));
+  workspace.add(std::move(row));
+  return outcome;
+}
+
+// Nothing, if it would have to change something and may not.
+std::optional<SubmitOutcome> decide(Workspace& workspace, const Submission& submission, bool may_change) {
+  if (auto outcome = answer_of_before(workspace, submission)) return outcome;
+  const bool refuses_change = !may_change && !submission.dry_run;
+  const auto& identity = submission.execution.identity;
+  const LedgerEntry* entry = identity ? workspace.entry(identity->hash) : nullptr;
+  if (!entry || !workspace.is_live(*entry)) {
+    if (refuses_change) return std::nullopt;
+    return create(workspace, submission);
+  }
+
+  const ExecutionId owner_id = entry->owner;
+  const Execution* owner = workspace.owner_of(*entry);
+  const Verdict verdict = hapax::decide(owner ? owner->status : entry->tombstone->status, submission.reuse);
+  if (verdict == Verdict::duplicate) {
+    const bool same = !identity->compares_input() || submission.execution.input_hash == entry->input_hash;
+    return answer_with_owner(workspace, same ? SubmitOutcome::Kind::duplicate : SubmitOutcome::Kind::conflict, *entry);
+  }
+  if (refuses_change) return std::nullopt;
+  Effects effects;
+  if (verdict == Verdict::cancel_owner && !submission.dry_run) {
+    Row& row = *workspace.find(owner_id);
+    const Duration grace = workspace.policies().of(owner->name_space, owner->queue).cancel_grace;
+    if (request_cancel(row.execution, grace, workspace.now())) workspace.settle(owner_id, effects);
+  }
+  SubmitOutcome outcome = create(workspace, submission);
+  outcome.effects = std::move(effects);
+  outcome.superseded = owner_id;
+  return outcome;
+}
+
+// Tells the items of a batch apart: what an earlier one has touched must wait for it.
+class Touched {
+ public:
+  bool contains(const Execution& execution) const {
+    return ids_.contains(execution.id) || (execution.identity && hashes_.contains(execution.identity->hash));
+  }
+  void add(const Execution& execution) {
+    ids_.insert(execution.id);
+    if (execution.identity) hashes_.insert(execution.identity->hash);
+  }
+
+ private:
+  std::set<ExecutionId> ids_;
+  std::set<IdentityHash> hashes_;
+};
+
+class SubmitBatch {
+ public:
+  SubmitBatch(Runner& runner, std::span<const Submission> submissions)
+      : runner_(runner), submissions_(submissions), outcomes_(submissions.size()) {}
+
+  std::vector<SubmitOutcome> run() {
+    std::vector<QueueName> queues;
+    for (const Submission& submission : submissions_) queues.push_back(queue_of(submission));
+    runner_.add_queues(queues);
+    std::vector<std::size_t> rest = create_new();
+    try {
+      if (!rest.empty()) rest = answer_known(rest);
+      if (!rest.empty()) take_over(rest);
+    } catch (const Failure& failure) {
+      // The first of them are there already: only sending all of them again tells how it ended.
+      if (failure.code() != Failure::Code::unavailable || !any_created_) throw;
+      throw Failure(Failure::Code::outcome_unknown, failure.what());
+    }
+    return std::move(outcomes_);
+  }
+
+ private:
+  std::vector<std::size_t> create_new() {
+    std::vector<std::size_t> tried, rest;
+    Touched touched;
+    Columns columns(all_given());
+    for (std::size_t i = 0; i < submissions_.size(); ++i) {
+      const Submission& submission = submissions_[i];
+      const bool may_be_new = !submission.dry_run && !touched.contains(submission.execution);
+      touched.add(submission.execution);
+      (may_be_new ? tried : rest).push_back(i);
+      if (may_be_new) write(columns, submission);
+    }
+    if (tried.empty()) return rest;
+
+    Parameters parameters;
+    parameters.int8_if(runner_.now_parameter());
+    columns.bind(parameters);
+    const Rows rows = runner_.run_at_once(kCreate, parameters);
+    const Time now = Cells(rows, 0).time();
+    runner_.note(now);
+    Ids added;
+    for (int i = 0; i < rows.size(); ++i) {
+      Cells cells(rows, i);
+      cells.skip();
+      if (const auto id = cells.raw_if<ExecutionId>()) added.insert(*id);
+    }
+    any_created_ = !added.empty();
+    for (const std::size_t i : tried) {
+      if (added.contains(submissions_[i].execution.id)) {
+        outcomes_[i] = created(submissions_[i], now);
+      } else {
+        rest.push_back(i);
+      }
+    }
+    std::sort(rest.begin(), rest.end());
+    return rest;
+  }
+
+  void write(Columns& columns, const Submission& submission) {
+    Row row;
+    row.execution = submission.execution;
+    row.queue_no = runner_.queues().find(queue_of(submission)).value();
+    write_facts(columns, row);
+    columns.next().duration_if(submission.idempotency_ttl);
+    columns.next().time_if(submission.run_at);
+    columns.next().integer(submission.delay.count());
+    columns.next().time_if(submission.execution.deadline_at);
+    columns.next().duration_if(submission.deadline);
+    columns.next().word(submission.execution.status);
+  }
+
+  void collect(const std::vector<std::size_t>& items, std::vector<IdentityHash>& hashes,
+               std::vector<ExecutionId>& ids) {
+    for (const std::size_t i : items) {
+      const Execution& execution = submissions_[i].execution;
+      if (execution.identity) hashes.push_back(execution.identity->hash);
+      ids.push_back(execution.id);
+    }
+  }
+
+  std::vector<std::size_t> answer_known(const std::vector<std::size_t>& items) {
+    std::vector<IdentityHash> hashes;
+    std::vector<ExecutionId> ids;
+    collect(items, hashes, ids);
+    return runner_.read([&](Workspace& workspace) {
+      workspace.read_identities(hashes, ids);
+      std::vector<std::size_t> rest;
+      Touched touched;
+      bool cancels = false;  // an owner: which may change others, so that whatever comes later has to wait
+      for (const std::size_t i : items) {
+        const Execution& execution = submissions_[i].execution;
+        auto outcome =
+            cancels || touched.contains(execution) ? std::nullopt : decide(workspace, submissions_[i], false);
+        if (outcome) {
+          outcomes_[i] = *std::move(outcome);
+        } else {
+          touched.add(execution);
+          rest.push_back(i);
+          cancels = cancels || submissions_[i].reuse == Reuse::replace;
+        }
+      }
+      return rest;
+    });
+  }
+
+  void take_over(const std::vector<std::size_t>& items) {
+    std::vector<IdentityHash> hashes;
+    std::vector<ExecutionId> ids;
+    collect(items, hashes, ids);
+    runner_.transact([&](Workspace& workspace) {
+      workspace.lock_identities(hashes, ids);
+      for (const std::size_t i : items) outcomes_[i] = submit_locked(workspace, submissions_[i]);
+      return true;
+    });
+  }
+
+  Runner& runner_;
+  std::span<const Submission> submissions_;
+  std::vector<SubmitOutcome> outcomes_;
+  bool any_created_ = false;
+};
+
+}  // namespace
+
+SubmitOutcome submit_locked(Workspace& workspace, const Submission& submission) {
+  return decide(workspace, submission, true).value();
+}
+
+std::vector<SubmitOutcome> submit(Runner& runner, std::span<const Submission> submissions) {
+  if (submissions.empty()) return {};
+  return SubmitBatch(runner, submissions).run();
+}
+
+bool release_identity(Runner& runner, const std::string& name_space, const IdentityHash& hash) {
+  return runner.transact([&](Workspace& workspace) {
+    workspace.lock_identities({hash}, {});
+    const LedgerEntry* entry = workspace.entry(hash);
+    if (!entry || entry->name_space != name_space) return false;
+    workspace.remove_entry(hash);
+    return true;
+  });
+}
+
+}  // namespace hapax::postgres

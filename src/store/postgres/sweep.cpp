@@ -1,0 +1,179 @@
+// What has become due; what is past its retention.
+#include <algorithm>
+#include <limits>
+
+#include "core/transition.h"
+#include "store/postgres/run_rows.h"
+#include "store/postgres/verbs.h"
+#include "store/workflow/rules.h"
+
+namespace hapax::postgres {
+
+namespace {
+
+const Statement kDueIds{"due_ids",
+                        "SELECT id FROM open WHERE due_at IS NOT NULL AND due_at > $1::int8 AND due_at <= $2::int8"
+                        " ORDER BY due_at, id LIMIT $3::int8"};
+const Statement kNextDue{
+    "next_due",
+    "SELECT min(due_at) FROM (SELECT due_at FROM open WHERE due_at IS NOT NULL AND due_at > $1::int8"
+    " AND due_at <= $2::int8 ORDER BY due_at LIMIT 1) d"};
+
+constexpr Time kBeginning = from_ms(std::numeric_limits<std::int64_t>::min());
+constexpr Time kEnd = from_ms(std::numeric_limits<std::int64_t>::max());
+
+// Where scans from the beginning are slow: so far back, and so far ahead. Who sweeps looks again by then.
+constexpr Duration kLooseEnd{2000}, kSoon{1000};
+
+const Statement kQueues{"queue_numbers", "SELECT queue_no FROM queues"};
+
+// In the order of the namespaces and queues; within each, the longest closed first.
+const Statement kOverRetention{"over_retention",
+                               "SELECT c.id FROM unnest($1::int4[], $2::int8[]) AS g (queue_no, closed_by),"
+                               " LATERAL (SELECT s.id FROM closed s JOIN " +
+                                   lookup("executions", "id", "s.id", "e") +
+                                   " ON true WHERE s.queue_no = g.queue_no AND s.finished_at <= g.closed_by"
+                                   " AND (SELECT true FROM executions p WHERE p.id = e.parent) IS NULL"
+                                   " ORDER BY s.finished_at, s.id LIMIT $3::int8) c LIMIT $3::int8"};
+
+const Statement kDeadTombstones{
+    "dead_tombstones",
+    "SELECT hash FROM tombstones WHERE expires_at <= $1::int8 ORDER BY expires_at, hash LIMIT $2::int8"};
+const Statement kEraseTombstones{
+    "erase_tombstones",
+    "WITH gone AS (DELETE FROM tombstones t WHERE t.hash = ANY($1::bytea[]) AND t.expires_at <= $2::int8 RETURNING "
+    "t.hash)"
+    " DELETE FROM identities i WHERE i.hash = ANY(ARRAY(SELECT g.hash FROM gone g)) RETURNING i.hash"};
+
+const Statement kPurgeRequests{
+    "purge_requests",
+    "WITH gone AS (DELETE FROM requests WHERE ctid = ANY(ARRAY(SELECT x.ctid FROM requests x WHERE x.expires_at <= "
+    "$1::int8"
+    " ORDER BY x.expires_at LIMIT $2::int8 FOR UPDATE SKIP LOCKED)) RETURNING 1) SELECT count(*) FROM gone"};
+
+std::vector<ExecutionId> ids_in(const Rows& rows) {
+  std::vector<ExecutionId> ids;
+  for (int i = 0; i < rows.size(); ++i) ids.push_back(Cells(rows, i).raw<ExecutionId>());
+  return ids;
+}
+
+std::vector<ExecutionId> over_retention(Workspace& workspace, std::int32_t limit) {
+  Connection& connection = workspace.connection();
+  const Time now = workspace.now();
+  const Rows rows = connection.run(kQueues);
+  std::vector<std::int32_t> known;
+  for (int i = 0; i < rows.size(); ++i) known.push_back(static_cast<std::int32_t>(Cells(rows, i).integer()));
+  workspace.queues().look_up(connection, known);
+  Array numbers(Type::int4), ends(Type::int8);
+  for (const auto& [name, number] : workspace.queues().all()) {
+    numbers.integer(number);
+    ends.time(now - workspace.policies().retention(name.name_space, name.queue, name.kind));
+  }
+  Parameters parameters;
+  parameters.array(std::move(numbers)).array(std::move(ends)).int8(limit);
+  return ids_in(connection.run(kOverRetention, parameters));
+}
+
+Effects sweep_one(Workspace& workspace, const ExecutionId& id) {
+  Effects effects;
+  Row* row = workspace.find(id);
+  if (!row) return effects;
+  Execution& execution = row->execution;
+  if (expire(execution, workspace.now())) {
+    (is_closed(execution.status) ? effects.closed : effects.ready)
+        .push_back({id, execution.name_space, execution.queue, execution.kind});
+    workspace.settle(id, effects);
+  } else if (execution.status == Status::suspended && execution.due_at() && *execution.due_at() <= workspace.now()) {
+    PostgresRows rows(workspace);
+    wake_due(rows, execution, effects);
+  }
+  return effects;
+}
+
+// An identity is locked before its tombstone is looked at, as by everybody else.
+std::int64_t purge_tombstones(Workspace& workspace, std::int32_t limit) {
+  Connection& connection = workspace.connection();
+  const Rows rows = connection.run(kDeadTombstones, Parameters().time(workspace.now()).int8(limit));
+  if (rows.empty()) return 0;
+  Array hashes(Type::bytea);
+  for (int i = 0; i < rows.size(); ++i) hashes.raw(Cells(rows, i).raw<IdentityHash>());
+  Parameters parameters;
+  parameters.array(std::move(hashes)).time(workspace.now());
+  return connection.run(kEraseTombstones, parameters).size();
+}
+
+}  // namespace
+
+Sweep::Found Sweep::look(Workspace& workspace, std::int32_t limit) {
+  Connection& connection = workspace.connection();
+  Found found;
+  found.now = workspace.now();
+  const bool from_beginning = !swept_to_ || found.now < *swept_to_ || pace_.may_begin_at_the_beginning();
+  const Time begin = from_beginning ? kBeginning : *swept_to_ - kLooseEnd;
+  const Time end = from_beginning ? kEnd : found.now + kSoon;
+  const auto began = ScanPace::Clock::now();
+  connection.send(kDueIds, Parameters().time(begin).time(found.now).int8(std::max(limit, 0)));
+  connection.send(kNextDue, Parameters().time(begin).time(end));
+  found.due = ids_in(connection.receive());
+  const Rows rows = connection.receive();
+  found.next_due = Cells(rows, 0).time_if();
+  if (from_beginning) {
+    if (!runner_.clock()) pace_.took(ScanPace::Clock::now() - began, 0);
+    swept_to_ = std::ssize(found.due) < limit ? std::optional(found.now) : std::nullopt;
+  } else if (!found.next_due) {
+    found.next_due = found.now + kSoon;
+  }
+  return found;
+}
+
+SweepOutcome Sweep::operator()(std::int32_t limit) {
+  const std::lock_guard lock(mutex_);
+  Found found = runner_.read([&](Workspace& workspace) { return look(workspace, limit); });
+  const std::vector<ExecutionId> ids = std::move(found.due);
+  SweepOutcome outcome;
+  if (!ids.empty()) {
+    outcome = runner_.transact([&](Workspace& workspace) {
+      SweepOutcome swept;
+      workspace.lock(ids, Workspace::Extent::state);
+      for (const ExecutionId& id : ids) {
+        const Effects effects = sweep_one(workspace, id);
+        swept.closed.insert(swept.closed.end(), effects.closed.begin(), effects.closed.end());
+        swept.pending.insert(swept.pending.end(), effects.ready.begin(), effects.ready.end());
+      }
+      workspace.write();
+      const bool from_beginning = pace_.may_begin_at_the_beginning();
+      const Time begin = from_beginning ? kBeginning : found.now - kLooseEnd;
+      const Rows rows = workspace.connection().run(
+          kNextDue, Parameters().time(begin).time(from_beginning ? kEnd : found.now + kSoon));
+      found.next_due = Cells(rows, 0).time_if();
+      return swept;
+    });
+  }
+  outcome.more = std::ssize(ids) >= limit;
+  if (found.next_due && *found.next_due > found.now) outcome.next_due = found.next_due;
+  return outcome;
+}
+
+PurgeOutcome purge(Runner& runner, std::int32_t limit) {
+  return runner.transact([&](Workspace& workspace) {
+    PurgeOutcome outcome;
+    const std::vector<ExecutionId> ids = over_retention(workspace, limit);
+    workspace.lock(ids, Workspace::Extent::whole);
+    for (const ExecutionId& id : ids) {
+      Row* row = workspace.find(id);
+      if (!row || !is_closed(row->execution.status)) continue;
+      workspace.erase(*row);
+      workspace.remember_report(row->execution, row->queue_no);
+      ++outcome.executions;
+    }
+    workspace.write();
+    outcome.identities = purge_tombstones(workspace, limit);
+    const Rows rows = workspace.connection().run(kPurgeRequests, Parameters().time(workspace.now()).int8(limit));
+    outcome.requests = Cells(rows, 0).integer();
+    workspace.connection().send_silently(forget_reports(), Parameters().time(workspace.now()).int8(limit));
+    outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
+    return outcome;
+  });
+}
+
+}  // namespace hapax::postgres

@@ -1,0 +1,101 @@
+// The verbs of the PostgreSQL store.
+#pragma once
+
+#include <atomic>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "store/postgres/runner.h"
+#include "store/postgres/scan_pace.h"
+
+namespace hapax::postgres {
+
+std::vector<SubmitOutcome> submit(Runner& runner, std::span<const Submission> submissions);
+// One submission in a workspace whose identities are locked.
+SubmitOutcome submit_locked(Workspace& workspace, const Submission& submission);
+
+std::vector<ExtendOutcome> extend(Runner& runner, std::span<const Extension> extensions);
+std::vector<FinishOutcome> finish(Runner& runner, std::span<const Report> reports);
+std::vector<TurnOutcome> commit_turns(Runner& runner, std::span<const Turn> turns);
+std::vector<ControlOutcome> control(Runner& runner, std::span<const ControlRequest> requests);
+
+class Claim {
+ public:
+  explicit Claim(Runner& runner) : runner_(runner) {}
+  std::vector<ClaimOutcome> operator()(std::span<const ClaimRequest> requests);
+
+  // The limits of concurrency keys may have changed: what is waiting for a slot is to be looked at again.
+  void limits_changed() { unpark_ = true; }
+  // Something may be ready before the place at which the last scan ended.
+  void forget_positions();
+
+ private:
+  friend class QueueTurn;
+
+  // A place in the ready index of a queue, as of highest priority and then run_at. No priority is as high as that of one that
+  // is not known.
+  struct Position {
+    std::int32_t priority = std::numeric_limits<std::int32_t>::max();
+    Time run_at = from_ms(0);
+
+    bool is_known() const { return priority != std::numeric_limits<std::int32_t>::max(); }
+  };
+  // Of a queue, by this process; none of it has to be right.
+  struct Known {
+    bool has_keys = false;  // tasks with a concurrency key were met
+    Position last;          // where the last scan ended
+    ScanPace pace;
+  };
+  struct KeyMet {};  // a task with a concurrency key, in a queue that was not locked for it
+
+  std::vector<ClaimOutcome> run(Connection& connection, std::span<const ClaimRequest> requests, bool unpark);
+  bool has_keys(std::int32_t queue_no);
+  void set_keys(std::int32_t queue_no, bool has_keys);
+  Position begin_of(std::int32_t queue_no);  // of the next scan
+  void scanned(std::int32_t queue_no, ScanPace::Clock::duration time, int rows);
+  Duration wait_for_scan(std::int32_t queue_no);  // from the beginning
+  void ended_at(std::int32_t queue_no, Position position);
+
+  Runner& runner_;
+  std::atomic<bool> unpark_ = true;
+  std::mutex mutex_;
+  std::map<std::int32_t, Known> queues_;
+};
+
+class Sweep {
+ public:
+  explicit Sweep(Runner& runner) : runner_(runner) {}
+  SweepOutcome operator()(std::int32_t limit);
+
+ private:
+  struct Found {
+    std::vector<ExecutionId> due;
+    std::optional<Time> next_due;
+    Time now;
+  };
+  Found look(Workspace& workspace, std::int32_t limit);
+
+  Runner& runner_;
+  std::mutex mutex_;              // one at a time
+  ScanPace pace_;                 // as of claims
+  std::optional<Time> swept_to_;  // nothing was due before, when it last looked from the beginning
+};
+PurgeOutcome purge(Runner& runner, std::int32_t limit);
+
+std::optional<Execution> find(Runner& runner, const std::string& name_space, const ExecutionId& id);
+std::vector<Execution> list(Runner& runner, const ListFilter& filter);
+std::vector<QueueCount> count(Runner& runner);
+std::optional<FoundIdentity> find_identity(Runner& runner, const IdentityHash& hash);
+std::vector<std::optional<ExecutionId>> owners(Runner& runner, std::span<const OwnerQuery> queries);
+std::vector<Event> history(Runner& runner, const ExecutionId& run, std::int64_t after, std::int32_t limit);
+std::vector<SettingDocument> settings(Runner& runner);
+
+bool release_identity(Runner& runner, const std::string& name_space, const IdentityHash& hash);
+void put_setting(Runner& runner, const SettingDocument& setting);
+void write_check(Runner& runner);
+
+}  // namespace hapax::postgres

@@ -1,0 +1,70 @@
+// Wake-ups between those who share a database.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "store/postgres/connection.h"
+
+namespace hapax::postgres {
+
+// What one handle on the store calls itself, so that it does not hear itself.
+std::string new_handle_name();
+
+// A thread that calls `on_change` when another handle said that something changed; and every now and then even so, because
+// whoever changed something may have died before he could say it. Behind a pooler it only does the latter, more often.
+class Listener {
+ public:
+  Listener(ConnectionOptions options, std::string handle, std::function<void()> on_change);
+  ~Listener();  // on_change is not running on return
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+ private:
+  void loop();
+  void listen(Connection& connection);
+  bool hear(Connection& connection);  // until something is to be told; false: stopping
+  bool pause(std::chrono::milliseconds time);
+
+  const ConnectionOptions options_;
+  const std::string handle_;
+  const std::function<void()> on_change_;
+  int stopping_[2] = {-1, -1};  // a pipe: its closing ends everything
+  std::thread thread_;
+};
+
+// A thread that tells the other handles that something changed: at once, then at most every few milliseconds, however much
+// changes, because every notification costs all committers a lock. Says nothing while nobody else listens.
+class Notifier {
+ public:
+  Notifier(ConnectionOptions options, std::string handle);
+  ~Notifier();
+  Notifier(const Notifier&) = delete;
+  Notifier& operator=(const Notifier&) = delete;
+
+  void changed();
+
+ private:
+  void loop();
+  void notify();
+
+  ConnectionOptions options_;
+  const std::string handle_;
+  std::unique_ptr<Connection> connection_;
+  std::chrono::steady_clock::time_point looked_at_{};
+  bool anybody_ = true;  // else listened, when it last looked
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  bool dirty_ = false, stopping_ = false;
+  std::thread thread_;
+};
+
+// What to send in a transaction of somebody else's so that everybody hears of it when it commits.
+Statement notification();
+
+}  // namespace hapax::postgres

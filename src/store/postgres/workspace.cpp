@@ -1,0 +1,392 @@
+#include "store/postgres/workspace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hapax::postgres {
+
+namespace {
+
+const Statement kNow{"now", "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8"};
+
+const Statement kReadFacts{"read_facts", "SELECT queue_no, identity_hash FROM executions WHERE id = ANY($1::uuid[])"};
+
+std::string lock_rows_sql(const char* table, bool with_input) {
+  return fmt::format("SELECT {} FROM {} s JOIN {} ON true WHERE s.id = ANY($1::uuid[]) ORDER BY s.id FOR UPDATE OF s",
+                     row_columns(with_input), table, lookup("executions", "id", "s.id", "e"));
+}
+const Statement kLockOpen{"lock_open", lock_rows_sql("open", false)};
+const Statement kLockClosed{"lock_closed", lock_rows_sql("closed", false)};
+const Statement kLockOpenWhole{"lock_open_whole", lock_rows_sql("open", true)};
+const Statement kLockClosedWhole{"lock_closed_whole", lock_rows_sql("closed", true)};
+
+constexpr const char* kEitherState =
+    "LATERAL (SELECT * FROM open o WHERE o.id = e.id UNION ALL SELECT * FROM closed c WHERE c.id = e.id) s";
+
+const Statement kReadRows{"read_rows",
+                          fmt::format("SELECT {} FROM executions e JOIN {} ON true WHERE e.id = ANY($1::uuid[])",
+                                      row_columns(true), kEitherState)};
+
+const Statement kPlaceIdentities{
+    "place_identities",
+    "INSERT INTO identities (hash, owner) SELECT hash, '00000000-0000-0000-0000-000000000000'"
+    " FROM unnest($1::bytea[]) AS g (hash) ORDER BY hash ON CONFLICT DO NOTHING RETURNING hash"};
+const Statement kLockIdentities{"lock_identities",
+                                "SELECT hash, owner, expires_at FROM identities WHERE hash = ANY($1::bytea[])"
+                                " ORDER BY hash FOR UPDATE"};
+
+constexpr const char* kTombstoneColumns =
+    "t.expires_at, t.queue_no, t.input_hash, t.strategy, t.scope_tag, t.scope_name, t.kind, t.type, t.idempotency_key,"
+    " t.status, t.created_at, t.finished_at";
+// Read after the identities are locked, not with them: whoever held the lock before may have buried the owner.
+const Statement kReadTombstones{"read_tombstones", fmt::format("SELECT t.hash, {} FROM tombstones t"
+                                                               " WHERE t.hash = ANY($1::bytea[])",
+                                                               kTombstoneColumns)};
+
+const Statement kReadHeld{
+    "read_held",
+    fmt::format("SELECT i.hash, i.owner, i.expires_at, t.hash, {}, {} FROM unnest($1::bytea[]) AS g (hash)"
+                " JOIN {} ON true LEFT JOIN {} ON true LEFT JOIN {} ON true LEFT JOIN {} ON true",
+                kTombstoneColumns, row_columns(true), lookup("identities", "hash", "g.hash", "i"),
+                lookup("executions", "id", "i.owner", "e"), kEitherState, lookup("tombstones", "hash", "i.hash", "t"))};
+constexpr int kTombstoneColumnCount = 12;
+
+Parameters ids_of(const std::vector<ExecutionId>& ids) {
+  Array array(Type::uuid);
+  for (const ExecutionId& id : ids) array.raw(id);
+  Parameters parameters;
+  parameters.array(std::move(array));
+  return parameters;
+}
+
+template <class Hashes>
+Parameters hashes_of(const Hashes& hashes) {
+  Array array(Type::bytea);
+  for (const IdentityHash& hash : hashes) array.raw(hash);
+  Parameters parameters;
+  parameters.array(std::move(array));
+  return parameters;
+}
+
+template <class Item>
+void sort_unique(std::vector<Item>& items) {
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+}
+
+}  // namespace
+
+Workspace::Workspace(Connection& connection, QueueBook& queues, const QueuePolicies& policies, const Clock* clock)
+    : connection_(connection), queues_(queues), policies_(policies), clock_(clock) {
+  if (clock) {
+    now_ = clock->now();
+  } else {
+    connection.send(kNow);
+  }
+}
+
+Time Workspace::now() {
+  if (!now_) {
+    const Rows rows = connection_.receive();
+    now_ = Cells(rows, 0).time();
+  }
+  return *now_;
+}
+
+// ---- loading
+
+// The identities to be locked before the executions: of all, or of those that closing deletes; then all are wanted whole.
+std::vector<IdentityHash> Workspace::identities_of(const std::vector<ExecutionId>& ids, Extent& extent) {
+  connection_.send(kReadFacts, ids_of(ids));
+  now();
+  const Rows rows = connection_.receive();
+  std::vector<std::pair<std::int32_t, std::optional<IdentityHash>>> all;
+  std::vector<std::int32_t> numbers;
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    const auto queue_no = static_cast<std::int32_t>(cells.integer());
+    all.emplace_back(queue_no, cells.raw_if<IdentityHash>());
+    numbers.push_back(queue_no);
+  }
+  queues_.look_up(connection_, numbers);
+  std::vector<IdentityHash> hashes;
+  const bool is_whole = extent == Extent::whole;
+  for (const auto& [queue_no, hash] : all) {
+    const QueueName name = queues_.name_of(queue_no);
+    const bool is_erased = policies_.retention(name.name_space, name.queue, name.kind) == Duration::zero();
+    if (is_erased) extent = Extent::whole;
+    if (hash && (is_whole || is_erased)) hashes.push_back(*hash);
+  }
+  sort_unique(hashes);
+  return hashes;
+}
+
+void Workspace::lock(std::vector<ExecutionId> ids, Extent extent) {
+  if (ids.empty()) return;
+  sort_unique(ids);
+  const std::vector<IdentityHash> hashes = identities_of(ids, extent);
+  if (!hashes.empty()) {
+    connection_.send(kLockIdentities, hashes_of(hashes));
+    connection_.send(kReadTombstones, hashes_of(hashes));
+  }
+  send_lock_rows(ids, extent == Extent::whole);
+  if (!hashes.empty()) {
+    receive_entries(connection_.receive());
+    receive_tombstones(connection_.receive());
+  }
+  receive_locked_rows();
+  find_again(ids, extent == Extent::whole);
+  complete_entries();
+}
+
+Row* Workspace::load(const ExecutionId& id) {
+  if (!rows_.contains(id)) {
+    now();
+    send_lock_rows({id}, true);
+    receive_locked_rows();
+    find_again({id}, true);
+  }
+  return find(id);
+}
+
+void Workspace::lock_open(const std::vector<ExecutionId>& ids) {
+  connection_.send(kLockOpen, ids_of(ids));
+  now();
+  receive_rows(connection_.receive());
+}
+
+void Workspace::send_lock_rows(const std::vector<ExecutionId>& ids, bool with_input) {
+  connection_.send(with_input ? kLockOpenWhole : kLockOpen, ids_of(ids));
+  connection_.send(with_input ? kLockClosedWhole : kLockClosed, ids_of(ids));
+}
+
+// One that was closed when the open ones were looked through, and open again when the closed ones were, is in neither.
+void Workspace::find_again(const std::vector<ExecutionId>& ids, bool with_input) {
+  std::vector<ExecutionId> missing;
+  for (const ExecutionId& id : ids) {
+    if (!rows_.contains(id)) missing.push_back(id);
+  }
+  if (missing.empty()) return;
+  send_lock_rows(missing, with_input);
+  receive_locked_rows();
+}
+
+void Workspace::lock_identities(std::vector<IdentityHash> hashes, std::vector<ExecutionId> ids) {
+  sort_unique(hashes);
+  std::vector<IdentityHash> missing;
+  std::copy_if(hashes.begin(), hashes.end(), std::back_inserter(missing),
+               [&](const IdentityHash& hash) { return !entries_.contains(hash); });
+  if (!missing.empty()) {
+    connection_.send(kPlaceIdentities, hashes_of(missing));
+    connection_.send(kLockIdentities, hashes_of(missing));
+    connection_.send(kReadTombstones, hashes_of(missing));
+    now();
+    const Rows placed = connection_.receive();
+    receive_entries(connection_.receive());
+    receive_tombstones(connection_.receive());
+    receive_placed(placed);
+  }
+  now();
+  for (const IdentityHash& hash : hashes) {
+    const LedgerEntry* held = entry(hash);
+    if (held && !held->tombstone) ids.push_back(held->owner);
+  }
+  std::erase_if(ids, [&](const ExecutionId& id) { return rows_.contains(id); });
+  sort_unique(ids);
+  if (!ids.empty()) {
+    send_lock_rows(ids, true);
+    receive_locked_rows();
+  }
+  for (const IdentityHash& hash : hashes) {
+    const LedgerEntry* held = entry(hash);
+    if (held && !held->tombstone) load(held->owner);
+  }
+  complete_entries();
+  check_owners(hashes);
+}
+
+void Workspace::read_identities(const std::vector<IdentityHash>& hashes, const std::vector<ExecutionId>& ids) {
+  connection_.send(kReadHeld, hashes_of(hashes));
+  if (!ids.empty()) connection_.send(kReadRows, ids_of(ids));
+  now();
+  const Rows held = connection_.receive();
+  const Rows named = ids.empty() ? Rows() : connection_.receive();
+  std::vector<Row> owners;
+  for (int i = 0; i < held.size(); ++i) {
+    Cells cells(held, i);
+    EntrySlot& slot = entries_[cells.raw<IdentityHash>()];
+    LedgerEntry& entry = slot.entry.emplace();
+    entry.owner = cells.raw<ExecutionId>();
+    entry.expires_at = cells.time_if();
+    if (const auto hash = cells.raw_if<IdentityHash>()) {
+      read_tombstone(cells, *hash, slot);
+    } else {
+      cells.skip(kTombstoneColumnCount);
+    }
+    if (!cells.is_null()) read_row(cells, owners.emplace_back());
+  }
+  take_in(std::move(owners));
+  receive_rows(named);
+  complete_entries();
+  check_owners(hashes);
+}
+
+// Both before either is looked at: to name their queues may take a statement of its own.
+void Workspace::receive_locked_rows() {
+  const Rows open = connection_.receive();
+  const Rows closed = connection_.receive();
+  receive_rows(open);
+  receive_rows(closed);
+}
+
+void Workspace::receive_rows(const Rows& rows) {
+  std::vector<Row> read;
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    read_row(cells, read.emplace_back());
+  }
+  take_in(std::move(read));
+}
+
+void Workspace::take_in(std::vector<Row> rows) {
+  name(rows);
+  for (Row& row : rows) {
+    const ExecutionId id = row.execution.id;
+    rows_.try_emplace(id, Slot{std::move(row)});  // one that was read before may have been changed since
+  }
+}
+
+void Workspace::name(std::vector<Row>& rows) {
+  std::vector<std::int32_t> numbers;
+  for (const Row& row : rows) numbers.push_back(row.queue_no);
+  queues_.look_up(connection_, numbers);
+  for (Row& row : rows) {
+    QueueName name = queues_.name_of(row.queue_no);
+    row.execution.name_space = std::move(name.name_space);
+    row.execution.queue = std::move(name.queue);
+  }
+}
+
+void Workspace::receive_entries(const Rows& rows) {
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    LedgerEntry& entry = entries_[cells.raw<IdentityHash>()].entry.emplace();
+    entry.owner = cells.raw<ExecutionId>();
+    entry.expires_at = cells.time_if();
+  }
+}
+
+// Those that were made just now stand for none. If none comes, they go again.
+void Workspace::receive_placed(const Rows& rows) {
+  for (int i = 0; i < rows.size(); ++i) {
+    EntrySlot& slot = entries_[Cells(rows, i).raw<IdentityHash>()];
+    slot.entry.reset();
+    slot.is_changed = true;
+  }
+}
+
+void Workspace::receive_tombstones(const Rows& rows) {
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    const auto hash = cells.raw<IdentityHash>();
+    const auto slot = entries_.find(hash);
+    if (slot != entries_.end() && slot->second.entry) read_tombstone(cells, hash, slot->second);
+  }
+}
+
+void Workspace::read_tombstone(Cells& cells, const IdentityHash& hash, EntrySlot& slot) {
+  LedgerEntry& entry = *slot.entry;
+  Tombstone& tombstone = entry.tombstone.emplace();
+  entry.identity.hash = hash;
+  entry.expires_at = cells.time();
+  const auto queue_no = static_cast<std::int32_t>(cells.integer());
+  entry.input_hash = cells.raw<InputHash>();
+  entry.identity.strategy = cells.word<Strategy>();
+  entry.identity.scope.tag = cells.word<Scope::Tag>();
+  entry.identity.scope.name = cells.text();
+  tombstone.kind = cells.word<Kind>();
+  tombstone.type = cells.text();
+  tombstone.idempotency_key = cells.text_if();
+  tombstone.status = cells.word<Status>();
+  tombstone.created_at = entry.created_at = cells.time();
+  tombstone.finished_at = cells.time();
+  slot.had_tombstone = true;
+  slot.tombstone_queue = queue_no;
+}
+
+// What an entry says beside its owner is what the owner says.
+void Workspace::complete_entries() {
+  std::vector<std::int32_t> numbers;
+  for (const auto& [hash, slot] : entries_) {
+    if (slot.entry && slot.entry->tombstone && !slot.is_changed) numbers.push_back(slot.tombstone_queue);
+  }
+  queues_.look_up(connection_, numbers);
+  for (auto& [hash, slot] : entries_) {
+    if (!slot.entry || slot.is_changed) continue;
+    LedgerEntry& entry = *slot.entry;
+    if (entry.tombstone) {
+      QueueName name = queues_.name_of(slot.tombstone_queue);
+      entry.name_space = std::move(name.name_space);
+      entry.tombstone->queue = std::move(name.queue);
+    } else if (const Row* owner = find(entry.owner)) {
+      describe(entry, owner->execution);
+    }
+  }
+}
+
+void Workspace::check_owners(const std::vector<IdentityHash>& hashes) {
+  for (const IdentityHash& hash : hashes) {
+    const LedgerEntry* held = entry(hash);
+    if (!held || held->tombstone || find(held->owner)) continue;
+    throw Failure(Failure::Code::corrupt,
+                  fmt::format("PostgreSQL: the identity {} has no owner; restore a backup", hash.to_string()));
+  }
+}
+
+// ---- the picture
+
+Row* Workspace::find(const ExecutionId& id) {
+  const auto found = rows_.find(id);
+  return found == rows_.end() || found->second.is_erased ? nullptr : &found->second.row;
+}
+
+LedgerEntry* Workspace::entry(const IdentityHash& hash) {
+  const auto found = entries_.find(hash);
+  return found == entries_.end() || !found->second.entry ? nullptr : &*found->second.entry;
+}
+
+LedgerEntry* Workspace::entry_owned_by(const Execution& execution) {
+  LedgerEntry* found = execution.identity ? entry(execution.identity->hash) : nullptr;
+  return found && found->owner == execution.id ? found : nullptr;
+}
+
+const Execution* Workspace::owner_of(const LedgerEntry& entry) {
+  const Row* owner = entry.tombstone ? nullptr : find(entry.owner);
+  return owner ? &owner->execution : nullptr;
+}
+
+Duration Workspace::retention_of_owner(const LedgerEntry& entry, const Execution* owner) {
+  if (owner) return policies_.retention(*owner);
+  return policies_.retention(entry.name_space, entry.tombstone->queue, entry.tombstone->kind);
+}
+
+bool Workspace::is_live(const LedgerEntry& entry) {
+  const Execution* owner = owner_of(entry);
+  return hapax::is_live(entry, owner, retention_of_owner(entry, owner), now());
+}
+
+std::optional<Time> Workspace::dies_at(const LedgerEntry& entry) {
+  const Execution* owner = owner_of(entry);
+  return hapax::dies_at(entry, owner, retention_of_owner(entry, owner));
+}
+
+void Workspace::describe(LedgerEntry& entry, const Execution& owner) {
+  entry.identity = *owner.identity;
+  entry.name_space = owner.name_space;
+  entry.owner = owner.id;
+  entry.input_hash = owner.input_hash;
+  entry.created_at = owner.created_at;
+}
+
+}  // namespace hapax::postgres

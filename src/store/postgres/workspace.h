@@ -1,0 +1,139 @@
+// What one transaction has loaded and locked. The verbs apply the rules of core to it in memory, item after item, as the
+// memory store does to its tables; then everything that changed is written at once.
+//
+// Locks are taken in one order by everybody: request keys, identities by hash, executions by id, first those that are open, then
+// queues by number. A step out of order, as the rules of workflows take them, may be found by the server to be a deadlock; then
+// the transaction is repeated.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/ledger.h"
+#include "core/policy.h"
+#include "store/postgres/connection.h"
+#include "store/postgres/queue_book.h"
+#include "store/postgres/rows.h"
+#include "store/store.h"
+
+namespace hapax::postgres {
+
+// Deletes reports that are over: by when, and at most so many.
+const Statement& forget_reports();
+
+class Workspace {
+ public:
+  // Without a clock of the caller's, the time is the server's.
+  Workspace(Connection& connection, QueueBook& queues, const QueuePolicies& policies, const Clock* clock);
+
+  Connection& connection() { return connection_; }
+  QueueBook& queues() { return queues_; }
+  const QueuePolicies& policies() const { return policies_; }
+  Time now();
+  std::int32_t queue_no(const QueueName& name) { return queues_.number(connection_, name); }
+
+  // ---- loading
+
+  enum class Extent {
+    state,  // without the inputs
+    whole   // with them, and their identities
+  };
+  // Locks executions in order to change them. Where closing deletes them, they are locked as a whole.
+  void lock(std::vector<ExecutionId> ids, Extent extent);
+  // The same for those of which only the state matters, and which stay open.
+  void lock_open(const std::vector<ExecutionId>& ids);
+  // Locks identities, making those that are missing, with their owners and the executions of these ids.
+  void lock_identities(std::vector<IdentityHash> hashes, std::vector<ExecutionId> ids);
+  // Reads the same without locks: good for answers, not for changes.
+  void read_identities(const std::vector<IdentityHash>& hashes, const std::vector<ExecutionId>& ids);
+  // One execution, locked by now.
+  Row* load(const ExecutionId& id);
+
+  // ---- the picture
+
+  Row* find(const ExecutionId& id);  // null: there is none
+  LedgerEntry* entry(const IdentityHash& hash);
+  LedgerEntry* entry_owned_by(const Execution& execution);
+  const Execution* owner_of(const LedgerEntry& entry);
+  bool is_live(const LedgerEntry& entry);
+  std::optional<Time> dies_at(const LedgerEntry& entry);
+
+  // ---- changing it
+
+  void add(Row row);
+  void changed(Row& row);
+  // After a transition: the row is written, its slot goes to the next of its concurrency key, workflows that wait for it hear of
+  // its end; and if it is closed and its retention is nothing, it is deleted. Gives back what was deleted.
+  std::optional<Execution> settle(const ExecutionId& id, Effects& effects);
+  void erase(Row& row);
+  std::optional<Execution> erase_if_unretained(const ExecutionId& id);
+  // Keeps what a repeated report must be answered with, where the execution that it closed goes early.
+  void remember_report(const Execution& closed, std::int32_t queue_no);
+  void put_entry(const Execution& owner, std::optional<Time> expires_at);
+  void remove_entry(const IdentityHash& hash);
+
+  // Sends the changes since the last time. To be followed by a commit, or by nothing in somebody else's transaction.
+  void write();
+
+  // Names the queues of rows that were read elsewhere.
+  void name(std::vector<Row>& rows);
+
+  // What is not stored yet.
+  std::vector<const Execution*> new_executions();
+
+ private:
+  struct Slot {
+    Row row;
+    bool is_changed = false, is_erased = false;
+  };
+  struct EntrySlot {
+    std::optional<LedgerEntry> entry;
+    bool is_changed = false;
+    bool had_tombstone = false;
+    std::int32_t tombstone_queue = 0;
+  };
+  struct Reported {
+    ClosingReport report;
+    std::int32_t queue_no = 0;
+    Time until;
+  };
+
+  std::vector<IdentityHash> identities_of(const std::vector<ExecutionId>& ids, Extent& extent);
+  void send_lock_rows(const std::vector<ExecutionId>& ids, bool with_input);
+  void find_again(const std::vector<ExecutionId>& ids, bool with_input);
+  void receive_locked_rows();
+  void receive_rows(const Rows& rows);
+  void take_in(std::vector<Row> rows);
+  void receive_entries(const Rows& rows);
+  void receive_placed(const Rows& rows);
+  void receive_tombstones(const Rows& rows);
+  void read_tombstone(Cells& cells, const IdentityHash& hash, EntrySlot& slot);
+  void complete_entries();
+  void check_owners(const std::vector<IdentityHash>& hashes);
+
+  static void describe(LedgerEntry& entry, const Execution& owner);
+  Slot& slot_of(const Row& row) { return rows_.at(row.execution.id); }
+  Duration retention_of_owner(const LedgerEntry& entry, const Execution* owner);
+  bool is_unretained(const Row& row);
+
+  void write_entries();
+  void write_rows();
+  void write_reports();
+  void unpark();
+
+  Connection& connection_;
+  QueueBook& queues_;
+  const QueuePolicies& policies_;
+  const Clock* clock_;
+  std::optional<Time> now_;
+  std::map<ExecutionId, Slot> rows_;
+  std::map<IdentityHash, EntrySlot> entries_;
+  std::set<std::pair<std::int32_t, std::string>> freed_;  // slots of concurrency keys, by queue
+  std::vector<Reported> reported_;
+};
+
+}  // namespace hapax::postgres

@@ -1,0 +1,299 @@
+// What a workspace changed, sent to the server.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "store/postgres/run_rows.h"
+#include "store/postgres/run_tables.h"
+#include "store/postgres/workspace.h"
+#include "store/workflow/rules.h"
+
+namespace hapax::postgres {
+
+namespace {
+
+std::string insert_state_sql(const char* table) {
+  const auto columns = state_row_columns();
+  return fmt::format("INSERT INTO {} ({}) SELECT {} FROM {}", table, names(columns), names(columns, "g"),
+                     unnest(columns, 1, "g"));
+}
+
+std::string update_state_sql(const char* table) {
+  std::string assignments;
+  for (const Column& column : kStateColumns) assignments += fmt::format(", {0} = g.{0}", column.name);
+  return fmt::format("UPDATE {} o SET parked = false{} FROM {}, {} WHERE o.ctid = s.place", table, assignments,
+                     unnest(state_row_columns(), 1, "g"), lookup_place(table, "id", "g.id", "s"));
+}
+
+const Statement kInsertFacts{"insert_facts",
+                             fmt::format("INSERT INTO executions ({}) SELECT {} FROM {}", names(kFactColumns),
+                                         names(kFactColumns, "g"), unnest(kFactColumns, 1, "g"))};
+const Statement kInsertOpen{"insert_open", insert_state_sql("open")};
+const Statement kInsertClosed{"insert_closed", insert_state_sql("closed")};
+const Statement kUpdateOpen{"update_open", update_state_sql("open")};
+const Statement kUpdateClosed{"update_closed", update_state_sql("closed")};
+const Statement kDeleteOpen{"delete_open", "DELETE FROM open WHERE id = ANY($1::uuid[])"};
+const Statement kDeleteClosed{"delete_closed", "DELETE FROM closed WHERE id = ANY($1::uuid[])"};
+const Statement kDeleteFacts{"delete_facts", "DELETE FROM executions WHERE id = ANY($1::uuid[])"};
+
+const Statement kPutIdentities{"put_identities",
+                               "UPDATE identities i SET owner = g.owner, expires_at = g.expires_at FROM"
+                               " unnest($1::bytea[], $2::uuid[], $3::int8[]) AS g (hash, owner, expires_at), " +
+                                   lookup_place("identities", "hash", "g.hash", "s") + " WHERE i.ctid = s.place"};
+const Statement kDeleteIdentities{"delete_identities", "DELETE FROM identities WHERE hash = ANY($1::bytea[])"};
+const Statement kDeleteTombstones{"delete_tombstones", "DELETE FROM tombstones WHERE hash = ANY($1::bytea[])"};
+const Statement kInsertTombstones{
+    "insert_tombstones",
+    "INSERT INTO tombstones (hash, expires_at, queue_no, owner, input_hash, strategy, scope_tag, scope_name, kind, "
+    "type,"
+    " idempotency_key, status, created_at, finished_at)"
+    " SELECT e.identity_hash, g.expires_at, e.queue_no, e.id, e.input_hash, e.strategy, e.scope_tag, e.scope_name, "
+    "e.kind,"
+    " e.type, e.idempotency_key, g.status, e.created_at, g.finished_at"
+    " FROM unnest($1::uuid[], $2::int8[], $3::int2[], $4::int8[]) AS g (id, expires_at, status, finished_at)"
+    " JOIN " +
+        lookup("executions", "id", "g.id", "e") + " ON true"};
+
+constexpr Column kReportColumns[] = {
+    {"id", Type::uuid},    {"expires_at", Type::int8}, {"attempt", Type::int4},  {"secret", Type::bytea},
+    {"said", Type::bytea}, {"status", Type::int2},     {"queue_no", Type::int4}, {"had_concurrency_key", Type::boolean},
+};
+const Statement kPutReports{
+    "put_reports", fmt::format("INSERT INTO closing_reports ({0}) SELECT {0} FROM {1} ON CONFLICT (id) DO UPDATE SET"
+                               " expires_at = excluded.expires_at, attempt = excluded.attempt,"
+                               " secret = excluded.secret, said = excluded.said, status = excluded.status",
+                               names(kReportColumns), unnest(kReportColumns, 1, "g"))};
+const Statement kLockQueues{
+    "lock_queues", "SELECT queue_no FROM queues WHERE queue_no = ANY($1::int4[]) ORDER BY queue_no FOR UPDATE"};
+
+const Statement kUnpark{
+    "unpark",
+    "UPDATE open o SET parked = false FROM unnest($1::int4[], $2::bytea[], $3::int4[]) AS g (queue_no, "
+    "concurrency_key, slots),"
+    " LATERAL (SELECT w.ctid AS place FROM open w WHERE w.parked AND w.queue_no = g.queue_no"
+    " AND w.concurrency_key = g.concurrency_key ORDER BY w.priority DESC, w.run_at, w.id"
+    " LIMIT greatest(0, g.slots - (SELECT count(*) FROM open r WHERE r.status = 1 AND r.queue_no = g.queue_no"
+    " AND r.concurrency_key = g.concurrency_key))) p WHERE o.ctid = p.place"};
+
+void send_if_any(Connection& connection, const Statement& statement, Array array) {
+  if (array.size() == 0) return;
+  Parameters parameters;
+  parameters.array(std::move(array));
+  connection.send_silently(statement, parameters);
+}
+
+void send_if_any(Connection& connection, const Statement& statement, Columns& columns) {
+  if (columns.rows() == 0) return;
+  Parameters parameters;
+  columns.bind(parameters);
+  connection.send_silently(statement, parameters);
+}
+
+}  // namespace
+
+const Statement& forget_reports() {
+  static const Statement statement{"forget_reports",
+                                   "DELETE FROM closing_reports WHERE ctid = ANY(ARRAY(SELECT x.ctid FROM "
+                                   "closing_reports x WHERE x.expires_at <= $1::int8"
+                                   " ORDER BY x.expires_at LIMIT $2::int8 FOR UPDATE SKIP LOCKED))"};
+  return statement;
+}
+
+void Workspace::add(Row row) {
+  const ExecutionId id = row.execution.id;
+  if (row.execution.parent) load(*row.execution.parent);
+  row.stored = Row::Place::nowhere;
+  rows_.insert_or_assign(id, Slot{std::move(row), true});
+}
+
+// A slot of a concurrency key is free whenever one of its executions does not run, whether it ran before or not.
+void Workspace::changed(Row& row) {
+  slot_of(row).is_changed = true;
+  const Execution& execution = row.execution;
+  if (execution.concurrency_key && execution.status != Status::running) {
+    freed_.emplace(row.queue_no, *execution.concurrency_key);
+  }
+}
+
+bool Workspace::is_unretained(const Row& row) {
+  const Execution& execution = row.execution;
+  if (policies_.retention(execution) != Duration::zero()) return false;
+  if (!execution.parent) return true;
+  const auto parent = rows_.find(*execution.parent);
+  return parent == rows_.end() ? !row.parent_exists : parent->second.is_erased;
+}
+
+std::optional<Execution> Workspace::settle(const ExecutionId& id, Effects& effects) {
+  Row& row = *find(id);
+  changed(row);
+  if (!is_closed(row.execution.status)) return std::nullopt;
+  if (!concerns_workflows(row.execution)) return erase_if_unretained(id);
+  PostgresRows rows(*this);
+  after_close(rows, Execution(row.execution), effects);
+  return rows.take_erased();
+}
+
+std::optional<Execution> Workspace::erase_if_unretained(const ExecutionId& id) {
+  Row* row = load(id);
+  if (!row || !is_closed(row->execution.status) || !is_unretained(*row)) return std::nullopt;
+  if (row->execution.identity) lock_identities({row->execution.identity->hash}, {});
+  Execution erased = row->execution;
+  erase(*row);
+  return erased;
+}
+
+void Workspace::erase(Row& row) {
+  const Execution& execution = row.execution;
+  if (LedgerEntry* entry = entry_owned_by(execution)) {
+    if (entry->expires_at && *entry->expires_at > now()) {
+      describe(*entry, execution);
+      entry->tombstone =
+          Tombstone{execution.kind,   execution.type,       execution.queue,       execution.idempotency_key,
+                    execution.status, execution.created_at, *execution.finished_at};
+      entries_.at(execution.identity->hash).is_changed = true;
+    } else {
+      remove_entry(execution.identity->hash);
+    }
+  }
+  slot_of(row).is_erased = true;
+}
+
+void Workspace::remember_report(const Execution& closed, std::int32_t queue_no) {
+  const Time until = *closed.finished_at + kReportMemory;
+  if (until <= now()) return;
+  if (auto report = closing_report(closed)) reported_.push_back({*std::move(report), queue_no, until});
+}
+
+std::vector<const Execution*> Workspace::new_executions() {
+  std::vector<const Execution*> found;
+  for (const auto& [id, slot] : rows_) {
+    if (slot.row.stored == Row::Place::nowhere && !slot.is_erased) found.push_back(&slot.row.execution);
+  }
+  return found;
+}
+
+void Workspace::put_entry(const Execution& owner, std::optional<Time> expires_at) {
+  EntrySlot& slot = entries_[owner.identity->hash];
+  slot.is_changed = true;
+  LedgerEntry& entry = slot.entry.emplace();
+  describe(entry, owner);
+  entry.expires_at = expires_at;
+}
+
+void Workspace::remove_entry(const IdentityHash& hash) {
+  EntrySlot& slot = entries_[hash];
+  slot.is_changed = true;
+  slot.entry.reset();
+}
+
+void Workspace::write() {
+  write_entries();
+  write_rows();
+  write_reports();
+  unpark();
+}
+
+void Workspace::write_entries() {
+  Columns put(std::vector<Column>{{"hash", Type::bytea}, {"owner", Type::uuid}, {"expires_at", Type::int8}});
+  Columns buried(std::vector<Column>{
+      {"id", Type::uuid}, {"expires_at", Type::int8}, {"status", Type::int2}, {"finished_at", Type::int8}});
+  Array removed(Type::bytea), unburied(Type::bytea);
+  for (auto& [hash, slot] : entries_) {
+    if (!std::exchange(slot.is_changed, false)) continue;
+    if (slot.entry) {
+      put[0].raw(hash);
+      put[1].raw(slot.entry->owner);
+      put[2].time_if(slot.entry->expires_at);
+    } else {
+      removed.raw(hash);
+    }
+    const bool has_tombstone = slot.entry && slot.entry->tombstone;
+    if (slot.had_tombstone && !has_tombstone) unburied.raw(hash);
+    if (has_tombstone && !slot.had_tombstone) {
+      buried[0].raw(slot.entry->owner);
+      buried[1].time(*slot.entry->expires_at);
+      buried[2].word(slot.entry->tombstone->status);
+      buried[3].time(slot.entry->tombstone->finished_at);
+    }
+    slot.had_tombstone = has_tombstone;
+  }
+  send_if_any(connection_, kDeleteTombstones, std::move(unburied));
+  send_if_any(connection_, kDeleteIdentities, std::move(removed));
+  send_if_any(connection_, kPutIdentities, put);
+  send_if_any(connection_, kInsertTombstones, buried);
+}
+
+void Workspace::write_rows() {
+  Columns facts(kFactColumns), opened(state_row_columns()), closed(state_row_columns());
+  Columns updated_open(state_row_columns()), updated_closed(state_row_columns());
+  Array left_open(Type::uuid), left_closed(Type::uuid), erased(Type::uuid);
+  std::vector<ExecutionId> erased_runs;
+  for (auto& [id, slot] : rows_) {
+    Row& row = slot.row;
+    if (!std::exchange(slot.is_changed, false) && !slot.is_erased) continue;
+    if (row.stored == Row::Place::nowhere && slot.is_erased) continue;
+    const Row::Place goal = slot.is_erased                    ? Row::Place::nowhere
+                            : is_closed(row.execution.status) ? Row::Place::closed
+                                                              : Row::Place::open;
+    if (row.stored == Row::Place::nowhere) write_facts(facts, row);
+    if (goal == row.stored) {
+      write_state_row(goal == Row::Place::open ? updated_open : updated_closed, row);
+      continue;
+    }
+    if (row.stored == Row::Place::open) left_open.raw(id);
+    if (row.stored == Row::Place::closed) left_closed.raw(id);
+    if (goal == Row::Place::nowhere) erased.raw(id);
+    if (goal == Row::Place::nowhere && row.execution.kind == Kind::workflow) erased_runs.push_back(id);
+    if (goal == Row::Place::open) write_state_row(opened, row);
+    if (goal == Row::Place::closed) write_state_row(closed, row);
+    row.stored = goal;
+  }
+  send_if_any(connection_, kDeleteOpen, std::move(left_open));
+  send_if_any(connection_, kDeleteClosed, std::move(left_closed));
+  send_if_any(connection_, kDeleteFacts, std::move(erased));
+  if (!erased_runs.empty()) erase_runs(connection_, erased_runs);
+  send_if_any(connection_, kInsertFacts, facts);
+  send_if_any(connection_, kInsertOpen, opened);
+  send_if_any(connection_, kInsertClosed, closed);
+  send_if_any(connection_, kUpdateOpen, updated_open);
+  send_if_any(connection_, kUpdateClosed, updated_closed);
+}
+
+void Workspace::write_reports() {
+  if (reported_.empty()) return;
+  Columns columns(kReportColumns);
+  for (const auto& [report, queue_no, until] : reported_) {
+    columns.begin_row();
+    columns.next().raw(report.token.execution);
+    columns.next().time(until);
+    columns.next().integer(report.token.attempt);
+    columns.next().raw(report.token.secret);
+    columns.next().bytes({reinterpret_cast<const char*>(report.said.data()), report.said.size()});
+    columns.next().word(report.status);
+    columns.next().integer(queue_no);
+    columns.next().boolean(report.had_concurrency_key);
+  }
+  // So that the table does not wait for a cleanup to stay small.
+  connection_.send_silently(forget_reports(), Parameters().time(now()).int8(2 * std::ssize(reported_)));
+  send_if_any(connection_, kPutReports, columns);
+  reported_.clear();
+}
+
+// Under the lock of the queues, as claims count: whoever has just been parked is seen here, or has seen the free slot.
+void Workspace::unpark() {
+  if (freed_.empty()) return;
+  Array numbers(Type::int4);
+  for (const auto& [queue_no, key] : freed_) numbers.integer(queue_no);
+  send_if_any(connection_, kLockQueues, std::move(numbers));
+  Columns freed(std::vector<Column>{{"queue_no", Type::int4}, {"concurrency_key", Type::bytea}, {"slots", Type::int4}});
+  for (const auto& [queue_no, key] : freed_) {
+    const QueueName name = queues_.name_of(queue_no);
+    freed[0].integer(queue_no);
+    freed[1].bytes(key);
+    freed[2].integer(policies_.of(name.name_space, name.queue).concurrency_limit);
+  }
+  send_if_any(connection_, kUnpark, freed);
+  freed_.clear();
+}
+
+}  // namespace hapax::postgres

@@ -1,0 +1,180 @@
+#include "store/sqlite/run_tables.h"
+
+namespace hapax::sqlite {
+
+RunTables::RunTables(Connection& db)
+    : load_(db, "SELECT events, seen, steps, stuck, wake_at, continued_as FROM runs WHERE seq = ?"),
+      insert_(db, "INSERT INTO runs (events, seen, steps, stuck, wake_at, continued_as, seq) VALUES (?, ?, ?, ?, ?, ?, ?)"),
+      save_(db,
+            "UPDATE runs SET events = ?, seen = ?, steps = ?, stuck = ?, wake_at = ?, continued_as = ? WHERE seq = ?"),
+      erase_(db, "DELETE FROM runs WHERE seq = ?"),
+      latest_(db,
+              "SELECT e.id FROM executions e INDEXED BY keys JOIN queues q USING (queue_no)"
+              " WHERE e.key_hash = ? AND e.idempotency_key = ? AND e.kind = 1 AND q.name_space = ?"
+              " ORDER BY e.id DESC LIMIT 1"),
+      steps_(db, "SELECT id FROM executions INDEXED BY steps WHERE parent = ? ORDER BY id"),
+      append_(db, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      events_(db,
+              "SELECT no, at, kind, step, name, key, execution, until, status, value, error_type, error_message"
+              " FROM events WHERE seq = ? AND no > ? ORDER BY no LIMIT ?"),
+      erase_events_(db, "DELETE FROM events WHERE seq = ?"),
+      put_wait_(db, "INSERT OR REPLACE INTO waits (seq, step, signal, until, awaits) VALUES (?, ?, ?, ?, ?)"),
+      waits_of_(db,
+                "SELECT e.id, w.step, w.signal, w.until, w.awaits FROM waits w JOIN executions e USING (seq)"
+                " WHERE w.seq = ? ORDER BY w.step"),
+      waits_on_(db,
+                "SELECT e.id, w.step, w.signal, w.until, w.awaits FROM waits w INDEXED BY awaited"
+                " JOIN executions e USING (seq) WHERE w.awaits = ? ORDER BY e.id, w.step"),
+      erase_wait_(db, "DELETE FROM waits WHERE seq = ? AND step = ?"),
+      erase_waits_(db, "DELETE FROM waits WHERE seq = ?"),
+      put_signal_(db, "INSERT INTO signals (seq, no, at, name, value) VALUES (?, ?, ?, ?, ?)"),
+      find_signal_(db, "SELECT no, at, value FROM signals WHERE seq = ? AND name = ? ORDER BY no LIMIT 1"),
+      erase_signal_(db, "DELETE FROM signals WHERE seq = ? AND no = ?"),
+      erase_signals_(db, "DELETE FROM signals WHERE seq = ?") {}
+
+void RunTables::load(Row& row) {
+  Run run(load_);
+  if (!run.bind(row.seq).next()) return;
+  RunState& state = row.execution.run;
+  state.events = run.int64(0);
+  state.seen = run.int64(1);
+  state.steps = run.int32(2);
+  state.stuck = run.int32(3);
+  state.wake_at = run.time_if(4);
+  state.continued_as = run.bytes_if<ExecutionId>(5);
+}
+
+namespace {
+
+void bind_run_state(Run& run, const Row& row) {
+  const RunState& state = row.execution.run;
+  run.bind(state.events).bind(state.seen).bind(state.steps).bind(state.stuck).bind(state.wake_at);
+  run.bind(state.continued_as).bind(row.seq);
+}
+
+Wait read_wait(const Run& run) {
+  Wait wait;
+  wait.run = run.bytes<ExecutionId>(0);
+  wait.step = run.int32(1);
+  wait.signal = run.text(2);
+  wait.until = run.time_if(3);
+  wait.on = run.bytes_if<ExecutionId>(4);
+  return wait;
+}
+
+Event read_event(const Run& run) {
+  Event event;
+  event.no = run.int64(0);
+  event.at = run.time(1);
+  event.kind = static_cast<Event::Kind>(run.int32(2));
+  event.step = run.int32(3);
+  event.name = run.text(4);
+  event.key = run.text_if(5);
+  event.execution = run.bytes_if<ExecutionId>(6);
+  event.until = run.time_if(7);
+  if (!run.is_null(8)) event.status = static_cast<Status>(run.int32(8));
+  event.value = run.text_if(9);
+  if (!run.is_null(10)) event.error = AttemptError{std::string(run.text(10)), std::string(run.text(11))};
+  return event;
+}
+
+}  // namespace
+
+void RunTables::insert(const Row& row) {
+  Run run(insert_);
+  bind_run_state(run, row);
+  run.done();
+}
+
+void RunTables::save(const Row& row) {
+  Run run(save_);
+  bind_run_state(run, row);
+  run.done();
+}
+
+void RunTables::erase(std::int64_t seq) {
+  Run(erase_).bind(seq).done();
+  erase_events(seq);
+  erase_waits(seq);
+  Run(erase_signals_).bind(seq).done();
+}
+
+std::optional<ExecutionId> RunTables::latest(const std::string& name_space, const std::string& workflow_id) {
+  Run run(latest_);
+  if (!run.bind(key_hash(workflow_id)).bind(workflow_id).bind(name_space).next()) return std::nullopt;
+  return run.bytes<ExecutionId>(0);
+}
+
+std::vector<ExecutionId> RunTables::steps_of(const ExecutionId& id) {
+  std::vector<ExecutionId> steps;
+  Run run(steps_);
+  run.bind(id);
+  while (run.next()) steps.push_back(run.bytes<ExecutionId>(0));
+  return steps;
+}
+
+void RunTables::append(std::int64_t seq, const Event& event) {
+  Run run(append_);
+  run.bind(seq).bind(event.no).bind(event.at).bind(static_cast<std::int32_t>(event.kind)).bind(event.step);
+  run.bind(event.name).bind(event.key).bind(event.execution).bind(event.until).bind(event.status).bind(event.value);
+  if (event.error) {
+    run.bind(event.error->type).bind(event.error->message);
+  } else {
+    run.bind(std::nullopt).bind(std::nullopt);
+  }
+  run.done();
+}
+
+std::vector<Event> RunTables::events(std::int64_t seq, std::int64_t after, std::int32_t limit) {
+  std::vector<Event> events;
+  Run run(events_);
+  run.bind(seq).bind(after).bind(limit);
+  while (run.next()) events.push_back(read_event(run));
+  return events;
+}
+
+void RunTables::erase_events(std::int64_t seq) { Run(erase_events_).bind(seq).done(); }
+
+void RunTables::put_wait(std::int64_t seq, const Wait& wait) {
+  Run(put_wait_).bind(seq).bind(wait.step).bind(wait.signal).bind(wait.until).bind(wait.on).done();
+}
+
+std::vector<Wait> RunTables::waits_of(std::int64_t seq) {
+  std::vector<Wait> waits;
+  Run run(waits_of_);
+  run.bind(seq);
+  while (run.next()) waits.push_back(read_wait(run));
+  return waits;
+}
+
+std::vector<Wait> RunTables::waits_on(const ExecutionId& execution) {
+  std::vector<Wait> waits;
+  Run run(waits_on_);
+  run.bind(execution);
+  while (run.next()) waits.push_back(read_wait(run));
+  return waits;
+}
+
+void RunTables::erase_wait(std::int64_t seq, std::int32_t step) { Run(erase_wait_).bind(seq).bind(step).done(); }
+void RunTables::erase_waits(std::int64_t seq) { Run(erase_waits_).bind(seq).done(); }
+
+void RunTables::put_signal(std::int64_t seq, const Event& signal) {
+  Run(put_signal_).bind(seq).bind(signal.no).bind(signal.at).bind(signal.name).bind(signal.value).done();
+}
+
+std::optional<Event> RunTables::take_signal(std::int64_t seq, const std::string& name) {
+  Event signal;
+  signal.kind = Event::Kind::signal;
+  signal.name = name;
+  {
+    Run run(find_signal_);
+    if (!run.bind(seq).bind(name).next()) return std::nullopt;
+    signal.no = run.int64(0);
+    signal.at = run.time(1);
+    signal.value = run.text_if(2);
+  }
+  Run(erase_signal_).bind(seq).bind(signal.no).done();
+  return signal;
+}
+
+}  // namespace hapax::sqlite

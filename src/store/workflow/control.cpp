@@ -1,0 +1,215 @@
+#include "core/transition.h"
+#include "store/workflow/rules.h"
+#include "store/workflow/step.h"
+
+namespace hapax {
+
+namespace {
+
+// The run that a child has come to by now.
+std::optional<Execution> latest(RunRows& rows, const ExecutionId& id) {
+  auto execution = rows.load(id);
+  while (execution && execution->run.continued_as) execution = rows.load(*execution->run.continued_as);
+  return execution;
+}
+
+// A task or child that the history tells nothing of yet: the run waits for it again.
+void await_again(RunRows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes, Effects& effects) {
+  auto step = latest(rows, *command.execution);
+  if (!step) {
+    Event gone;
+    gone.kind = Event::Kind::closed;
+    gone.step = command.step;
+    gone.status = Status::failed;
+    gone.error = AttemptError{"ResultExpired", "the execution that stood for this step is no longer kept"};
+    outcomes.push_back(gone);
+    return;
+  }
+  if (step->status == Status::completed) {
+    outcomes.push_back(outcome_of(command.step, *step));
+    return;
+  }
+  const bool own = step->parent == run.id && step->step == command.step;
+  if (!own) {
+    wait_on(rows, run, command.step, step->id);
+    step->awaited = true;
+  }
+  if (is_closed(step->status) && step->id != run.id) revive(rows, *std::move(step), effects);
+}
+
+// Makes it the owner of its identity again, unless another is by now.
+bool taken_by_another(RunRows& rows, const Execution& execution, ControlOutcome& outcome) {
+  if (!execution.identity) return false;
+  const auto owner = rows.live_owner(execution.identity->hash);
+  if (owner && *owner != execution.id) {
+    outcome.kind = ControlOutcome::Kind::identity_taken;
+    outcome.other = owner;
+    return true;
+  }
+  rows.give_identity(execution);
+  return false;
+}
+
+// Begins again to wait for every step that nothing has come of. Gives what has come meanwhile.
+std::vector<Event> wait_again(RunRows& rows, Execution& run, const std::vector<Event>& events, Effects& effects) {
+  std::vector<bool> settled(static_cast<std::size_t>(run.run.steps) + 1);
+  for (const Event& event : events) {
+    if (is_outcome(event)) settled.at(static_cast<std::size_t>(event.step)) = true;
+  }
+  std::vector<Event> outcomes;
+  for (const Event& command : events) {
+    if (!is_command(command.kind) || settled.at(static_cast<std::size_t>(command.step))) continue;
+    if (command.kind == Event::Kind::task || command.kind == Event::Kind::child) {
+      if (command.execution) await_again(rows, run, command, outcomes, effects);
+    } else if (command.kind == Event::Kind::sleep || command.kind == Event::Kind::wait_signal) {
+      start_wait(rows, run, command, outcomes);
+    }
+  }
+  return outcomes;
+}
+
+}  // namespace
+
+ControlOutcome cancel(RunRows& rows, Execution target) {
+  ControlOutcome outcome;
+  outcome.execution = target.id;
+  outcome.changed = cancel_open(rows, target, outcome.effects);
+  outcome.status = target.status;
+  return outcome;
+}
+
+ControlOutcome retry(RunRows& rows, Execution target) {
+  if (target.kind == Kind::workflow) return resume(rows, std::move(target));
+  ControlOutcome outcome;
+  outcome.execution = target.id;
+  outcome.status = target.status;
+  if (!retry_closed(target, rows.now())) {
+    outcome.kind = ControlOutcome::Kind::not_retryable;
+    return outcome;
+  }
+  if (taken_by_another(rows, target, outcome)) return outcome;
+  rows.save(target);
+  announce(target, outcome.effects);
+  outcome.changed = true;
+  outcome.status = target.status;
+  return outcome;
+}
+
+ControlOutcome resume(RunRows& rows, Execution run) {
+  ControlOutcome outcome;
+  outcome.execution = run.id;
+  outcome.status = run.status;
+  if (!is_closed(run.status) || run.status == Status::completed) return outcome;
+  if (taken_by_another(rows, run, outcome)) return outcome;
+
+  const Rewound rewound = rewind(rows.events(run.id));
+  if (rewound.changed) rows.replace_events(run.id, rewound.kept);
+  for (const Event& signal : rewound.signals) rows.put_signal(run.id, signal);
+  run.run.steps = 0;
+  for (const Event& event : rewound.kept) {
+    if (is_command(event.kind)) run.run.steps = event.step;
+  }
+  run.run.seen = 0;  // whoever still has it in memory starts over
+  run.run.stuck = 0;
+  run.run.wake_at.reset();
+  reopen(run, rows.now());
+  rows.save(run);
+
+  std::vector<Event> outcomes = wait_again(rows, run, rewound.kept, outcome.effects);
+  Event resumed;
+  resumed.kind = Event::Kind::resumed;
+  outcomes.insert(outcomes.begin(), resumed);
+  for (Event& event : outcomes) number(run, event, rows.now());
+  rows.append(run.id, outcomes);
+  rows.save(run);
+  announce(run, outcome.effects);
+  outcome.changed = true;
+  outcome.status = run.status;
+  return outcome;
+}
+
+ControlOutcome signal(RunRows& rows, Execution run, const ControlRequest& request) {
+  ControlOutcome outcome;
+  outcome.execution = run.id;
+  outcome.status = run.status;
+  if (is_closed(run.status)) {
+    outcome.kind = ControlOutcome::Kind::not_open;
+    return outcome;
+  }
+  Event event;
+  event.kind = Event::Kind::signal;
+  event.name = request.signal;
+  event.value = request.payload;
+  for (const Wait& wait : rows.waits_of(run.id)) {
+    if (wait.signal != request.signal) continue;
+    event.step = wait.step;
+    rows.erase_wait(run.id, wait.step);
+    break;
+  }
+  number(run, event, rows.now());
+  rows.append(run.id, {event});
+  if (event.step > 0) {
+    wake(run, outcome.effects, rows.now());
+  } else {
+    rows.put_signal(run.id, event);
+  }
+  rows.save(run);
+  outcome.changed = true;
+  outcome.status = run.status;
+  return outcome;
+}
+
+namespace {
+
+std::optional<Execution> target_of(RunRows& rows, const ControlRequest& request) {
+  std::optional<ExecutionId> id = request.target;
+  if (request.workflow_id) id = rows.latest_run(request.name_space, *request.workflow_id);
+  auto target = id ? rows.load(*id) : std::nullopt;
+  if (!target || target->name_space != request.name_space) return std::nullopt;
+  const bool takes_tasks =
+      request.action == ControlRequest::Action::cancel || request.action == ControlRequest::Action::retry;
+  if (target->kind == Kind::task && !takes_tasks) return std::nullopt;
+  return target;
+}
+
+}  // namespace
+
+ControlOutcome control(RunRows& rows, const ControlRequest& request) {
+  auto target = target_of(rows, request);
+  if (!target) {
+    ControlOutcome outcome;
+    outcome.kind = ControlOutcome::Kind::not_found;
+    return outcome;
+  }
+  switch (request.action) {
+    case ControlRequest::Action::cancel: return cancel(rows, *std::move(target));
+    case ControlRequest::Action::retry: return retry(rows, *std::move(target));
+    case ControlRequest::Action::resume: return resume(rows, *std::move(target));
+    case ControlRequest::Action::fork: return fork(rows, *target, request);
+    case ControlRequest::Action::signal: return signal(rows, *std::move(target), request);
+  }
+  return {};
+}
+
+ControlOutcome answer_again(const PastRequest& past, const ControlRequest& request) {
+  ControlOutcome outcome;
+  if (past.action != request.action || past.target != request.target || past.workflow_id != request.workflow_id ||
+      past.parameters != request.parameters) {
+    outcome.kind = ControlOutcome::Kind::key_conflict;
+    return outcome;
+  }
+  outcome.status = past.outcome.status;
+  outcome.execution = past.outcome.execution;
+  outcome.steps = past.outcome.steps;
+  if (past.outcome.kind != ControlOutcome::Kind::done) {
+    outcome.kind = ControlOutcome::Kind::failed_before;
+    outcome.before = past.outcome.kind;
+    outcome.other = past.outcome.other;
+    return outcome;
+  }
+  outcome.replayed = true;
+  outcome.changed = past.outcome.changed;
+  return outcome;
+}
+
+}  // namespace hapax

@@ -1,0 +1,172 @@
+#include "store/workflow/step.h"
+
+#include "core/transition.h"
+#include "store/workflow/rules.h"
+
+namespace hapax {
+
+void keep_earliest(std::optional<Time>& earliest, const std::optional<Time>& time) {
+  if (time && (!earliest || *time < *earliest)) earliest = time;
+}
+
+void add(Effects& effects, const Effects& more) {
+  effects.closed.insert(effects.closed.end(), more.closed.begin(), more.closed.end());
+  effects.ready.insert(effects.ready.end(), more.ready.begin(), more.ready.end());
+  keep_earliest(effects.next_due, more.next_due);
+}
+
+void number(Execution& run, Event& event, Time now) {
+  event.no = ++run.run.events;
+  event.at = now;
+}
+
+void announce(const Execution& execution, Effects& effects) {
+  effects.ready.push_back({execution.id, execution.name_space, execution.queue, execution.kind});
+  keep_earliest(effects.next_due, execution.due_at());
+}
+
+void wake(Execution& run, Effects& effects, Time now) {
+  if (run.status != Status::suspended) return;
+  run.status = Status::pending;
+  run.run_at = now;
+  announce(run, effects);
+}
+
+Event outcome_of(std::int32_t step, const Execution& closed) {
+  Event event;
+  event.kind = Event::Kind::closed;
+  event.step = step;
+  event.execution = closed.id;
+  event.status = closed.status;
+  if (closed.status == Status::completed) {
+    event.value = closed.result;
+  } else {
+    event.error = closed.error;
+  }
+  return event;
+}
+
+bool cancel_open(RunRows& rows, Execution& execution, Effects& effects) {
+  const Duration grace = rows.policies().of(execution.name_space, execution.queue).cancel_grace;
+  if (!request_cancel(execution, grace, rows.now())) return false;
+  rows.save(execution);
+  keep_earliest(effects.next_due, execution.due_at());
+  if (!is_closed(execution.status)) return true;
+  effects.closed.push_back({execution.id, execution.name_space, execution.queue, execution.kind});
+  after_close(rows, execution, effects);
+  return true;
+}
+
+void revive(RunRows& rows, Execution closed, Effects& effects) {
+  if (closed.kind == Kind::workflow) {
+    add(effects, resume(rows, std::move(closed)).effects);
+    return;
+  }
+  if (!retry_closed(closed, rows.now())) return;
+  if (closed.identity) {
+    const auto owner = rows.live_owner(closed.identity->hash);
+    if (!owner || *owner == closed.id) rows.give_identity(closed);
+  }
+  rows.save(closed);
+  announce(closed, effects);
+}
+
+void wait_on(RunRows& rows, Execution& run, std::int32_t step, const ExecutionId& execution) {
+  Wait wait;
+  wait.run = run.id;
+  wait.step = step;
+  wait.on = execution;
+  rows.put_wait(wait);
+  if (execution == run.id) {
+    run.awaited = true;
+    return;
+  }
+  auto awaited = rows.load(execution);
+  awaited->awaited = true;
+  rows.save(*awaited);
+}
+
+namespace {
+
+Event refused(std::int32_t step, std::string type, std::string message) {
+  Event event;
+  event.kind = Event::Kind::closed;
+  event.step = step;
+  event.status = Status::failed;
+  event.error = AttemptError{std::move(type), std::move(message)};
+  return event;
+}
+
+// The key of the step stands for an execution that was there before.
+void meet(RunRows& rows, Execution& run, Event& command, SubmitOutcome outcome, std::vector<Event>& outcomes) {
+  Execution& owner = outcome.execution;
+  if (outcome.purged) {
+    outcomes.push_back(refused(command.step, "ResultExpired",
+                               "the step's key stands for an execution whose result is no longer kept"));
+  } else if (is_closed(owner.status)) {
+    outcomes.push_back(outcome_of(command.step, owner));
+  } else {
+    wait_on(rows, run, command.step, owner.id);
+  }
+}
+
+// Submits what may cancel others: whatever that does to this run is done to what is stored.
+SubmitOutcome submit_replacing(RunRows& rows, Execution& run, const Submission& submission) {
+  rows.save(run);
+  SubmitOutcome outcome = rows.submit(submission);
+  if (auto stored = rows.load(run.id)) {
+    run = *std::move(stored);
+  } else {
+    run.status = Status::cancelled;  // and deleted with that
+  }
+  return outcome;
+}
+
+}  // namespace
+
+void start_step(RunRows& rows, Execution& run, Event& command, Submission submission, std::vector<Event>& outcomes,
+                Effects& effects) {
+  Execution& step = submission.execution;
+  step.id = step_id(run.id, step.type, command.step);
+  step.name_space = run.name_space;
+  step.parent = run.id;
+  step.step = command.step;
+  step.parent_workflow_id = run.idempotency_key.value_or("");
+  const bool replaces = submission.reuse == Reuse::replace && step.identity;
+  SubmitOutcome outcome = replaces ? submit_replacing(rows, run, submission) : rows.submit(submission);
+  command.execution = outcome.execution.id;
+  if (outcome.superseded) effects.closed.push_back({*outcome.superseded, run.name_space, step.queue, step.kind});
+  add(effects, outcome.effects);
+
+  if (outcome.kind == SubmitOutcome::Kind::conflict) {
+    outcomes.push_back(refused(command.step, "IdempotencyConflict",
+                               "the step's key was used for another input, by " + outcome.execution.id.to_string()));
+  } else if (outcome.kind == SubmitOutcome::Kind::duplicate) {
+    meet(rows, run, command, std::move(outcome), outcomes);
+  } else if (!is_closed(outcome.execution.status)) {
+    announce(outcome.execution, effects);
+  } else if (outcome.execution.status == Status::completed) {  // by an earlier life of this run
+    outcomes.push_back(outcome_of(command.step, outcome.execution));
+  } else {
+    revive(rows, std::move(outcome.execution), effects);
+  }
+}
+
+void start_wait(RunRows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes) {
+  Wait wait;
+  wait.run = run.id;
+  wait.step = command.step;
+  wait.until = command.until;
+  if (command.kind == Event::Kind::wait_signal) {
+    if (auto signal = rows.take_signal(run.id, command.name)) {
+      signal->step = command.step;
+      outcomes.push_back(*std::move(signal));
+      return;
+    }
+    wait.signal = command.name;
+  }
+  rows.put_wait(wait);
+  keep_earliest(run.run.wake_at, wait.until);
+}
+
+}  // namespace hapax

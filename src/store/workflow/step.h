@@ -1,0 +1,49 @@
+// What turns, resuming and forking do alike.
+#pragma once
+
+#include "store/workflow/run_rows.h"
+
+namespace hapax {
+
+void keep_earliest(std::optional<Time>& earliest, const std::optional<Time>& time);
+
+void add(Effects& effects, const Effects& more);
+
+// Numbers the event as the run's next and dates it.
+void number(Execution& run, Event& event, Time now);
+
+// suspended → pending: something has come.
+void wake(Execution& run, Effects& effects, Time now);
+
+// An execution that is claimable, now or later.
+void announce(const Execution& execution, Effects& effects);
+
+// What came of a step, as its task or child tells it.
+Event outcome_of(std::int32_t step, const Execution& closed);
+
+// Cancels an open execution, a workflow with all that hangs on it. False if it was closed or on its way.
+bool cancel_open(RunRows& rows, Execution& execution, Effects& effects);
+
+// The control operations on one target.
+ControlOutcome cancel(RunRows& rows, Execution target);
+ControlOutcome retry(RunRows& rows, Execution target);
+ControlOutcome resume(RunRows& rows, Execution run);
+ControlOutcome signal(RunRows& rows, Execution run, const ControlRequest& request);
+ControlOutcome fork(RunRows& rows, const Execution& run, const ControlRequest& request);
+
+// A closed task goes on with new attempts, a closed workflow where it stood. Neither may have completed.
+void revive(RunRows& rows, Execution closed, Effects& effects);
+
+// Starts the task or child of a command of that run, or finds the one that stands for it. `command.execution` is then set; where
+// something has come of it already, it is appended to `outcomes`. A key that replaces its owner may hit a step of this run, or the
+// run itself: then `run` is closed afterwards.
+void start_step(RunRows& rows, Execution& run, Event& command, Submission submission, std::vector<Event>& outcomes,
+                Effects& effects);
+
+// The step waits for an execution that was there before.
+void wait_on(RunRows& rows, Execution& run, std::int32_t step, const ExecutionId& execution);
+
+// Begins the wait of a sleep or a signal; a signal that was there already is its outcome.
+void start_wait(RunRows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes);
+
+}  // namespace hapax

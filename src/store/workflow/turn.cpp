@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include "core/retry.h"
+#include "core/transition.h"
+#include "store/workflow/rules.h"
+#include "store/workflow/step.h"
+
+namespace hapax {
+
+namespace {
+
+// Fires the waits whose time has come. What remains says when to look again.
+std::vector<Event> fire_due(RunRows& rows, Execution& run) {
+  std::vector<Event> fired;
+  run.run.wake_at.reset();
+  for (const Wait& wait : rows.waits_of(run.id)) {
+    if (!wait.until) continue;
+    if (*wait.until > rows.now()) {
+      keep_earliest(run.run.wake_at, wait.until);
+      continue;
+    }
+    Event event;
+    event.kind = Event::Kind::fired;
+    event.step = wait.step;
+    fired.push_back(event);
+    rows.erase_wait(run.id, wait.step);
+  }
+  return fired;
+}
+
+void append(RunRows& rows, Execution& run, std::vector<Event>& events) {
+  if (events.empty()) return;
+  for (Event& event : events) number(run, event, rows.now());
+  rows.append(run.id, events);
+}
+
+// Stores a run that has just been closed, with the event that says so, and tells everybody.
+void store_closed(RunRows& rows, Execution& run, Effects& effects) {
+  rows.save(run);
+  effects.closed.push_back({run.id, run.name_space, run.queue, run.kind});
+  after_close(rows, run, effects);
+}
+
+// The first step of the turn that is not the next one of the run.
+std::optional<AttemptError> misnumbered(const Execution& run, const Turn& turn) {
+  std::int32_t next = run.run.steps;
+  for (const Event& event : turn.events) {
+    if (!is_command(event.kind)) continue;
+    if (event.step == ++next) continue;
+    return AttemptError{"InvalidTurn", fmt::format("the turn sent step {} where step {} comes next", event.step, next)};
+  }
+  return std::nullopt;
+}
+
+void ask(RunRows& rows, Execution& run, const Turn& turn, Effects& effects, bool& news) {
+  std::vector<Event> commands, outcomes;
+  for (const Event& event : turn.events) (is_command(event.kind) ? commands : outcomes).push_back(event);
+  auto start = turn.starts.begin();
+  for (Event& command : commands) {
+    run.run.steps = command.step;
+    if (start != turn.starts.end() && start->step == command.step) {
+      start_step(rows, run, command, (start++)->submission, outcomes, effects);
+      if (is_closed(run.status)) return;
+    } else if (command.kind == Event::Kind::sleep || command.kind == Event::Kind::wait_signal) {
+      start_wait(rows, run, command, outcomes);
+    }
+  }
+  append(rows, run, commands);
+  append(rows, run, outcomes);
+  news = news || !outcomes.empty();
+}
+
+void suspend(RunRows& rows, Execution& run, Effects& effects, bool news) {
+  run.status = Status::suspended;
+  if (run.run.wake_at && *run.run.wake_at <= rows.now()) {
+    std::vector<Event> fired = fire_due(rows, run);
+    news = news || !fired.empty();
+    append(rows, run, fired);
+  }
+  if (news) wake(run, effects, rows.now());
+  keep_earliest(effects.next_due, run.due_at());
+  rows.save(run);
+}
+
+void be_stuck(RunRows& rows, Execution& run, const AttemptError& error, Effects& effects) {
+  run.run.stuck += 1;
+  if (run.error != error) {
+    run.error = error;
+    Event event;
+    event.kind = Event::Kind::stuck;
+    event.error = error;
+    std::vector<Event> events{event};
+    append(rows, run, events);
+  }
+  run.status = Status::suspended;
+  keep_earliest(run.run.wake_at, rows.now() + backoff(run.retry, run.id, run.run.stuck));
+  keep_earliest(effects.next_due, run.due_at());
+  rows.save(run);
+}
+
+void go_on_as(RunRows& rows, Execution& run, const Turn::Continued& continued, Effects& effects) {
+  Execution next = run;
+  next.id = continued.id;
+  next.input = continued.input;
+  next.input_hash = continued.input_hash;
+  next.status = Status::pending;
+  next.created_at = next.run_at = rows.now();
+  next.attempt = 0;
+  next.started_at.reset();
+  next.worker.clear();
+  next.lease_secret.reset();
+  next.run = RunState();
+
+  close_run(run, Status::completed, rows.now());
+  run.run.continued_as = next.id;
+  Event event;
+  event.kind = Event::Kind::continued;
+  event.execution = next.id;
+  std::vector<Event> events{event};
+  append(rows, run, events);
+  for (Wait wait : rows.waits_on(run.id)) {
+    rows.erase_wait(wait.run, wait.step);
+    wait.on = next.id;
+    rows.put_wait(wait);
+  }
+  rows.insert(next);
+  if (next.identity) rows.give_identity(next);
+  announce(next, effects);
+  store_closed(rows, run, effects);
+}
+
+void end(RunRows& rows, Execution& run, const Turn& turn, Effects& effects, bool news) {
+  if (const auto* completed = std::get_if<Turn::Completed>(&turn.end)) {
+    run.result = completed->result;
+    close_run(run, Status::completed, rows.now());
+    store_closed(rows, run, effects);
+  } else if (const auto* failed = std::get_if<Turn::Failed>(&turn.end)) {
+    run.error = failed->error;
+    close_run(run, Status::failed, rows.now());
+    store_closed(rows, run, effects);
+  } else if (const auto* continued = std::get_if<Turn::Continued>(&turn.end)) {
+    go_on_as(rows, run, *continued, effects);
+  } else {
+    suspend(rows, run, effects, news);
+  }
+}
+
+}  // namespace
+
+TurnOutcome commit_turn(RunRows& rows, const Turn& turn) {
+  TurnOutcome outcome;
+  auto run = rows.load(turn.token.execution);
+  if (!run || run->kind != Kind::workflow) return outcome;
+  const TokenCheck token = check_token(*run, turn.token, turn.name_space);
+  if (token == TokenCheck::stale) return outcome;
+  outcome.accepted = true;
+  if (token == TokenCheck::current) {
+    end_turn(*run);
+    const auto* stuck = std::get_if<Turn::Stuck>(&turn.end);
+    const auto misnumbering = misnumbered(*run, turn);
+    if (stuck || misnumbering) {
+      be_stuck(rows, *run, stuck ? stuck->error : *misnumbering, outcome.effects);
+    } else if (run->run.events + std::ssize(turn.events) > rows.policies().history_limit) {
+      run->error = AttemptError{"HistoryLimitExceeded",
+                                fmt::format("the history would have more than {} events: let the workflow continue as new "
+                                            "before that",
+                                            rows.policies().history_limit)};
+      close_run(*run, Status::failed, rows.now());
+      store_closed(rows, *run, outcome.effects);
+    } else {
+      bool news = run->run.events > turn.seen;
+      run->run.seen = turn.seen;
+      run->run.stuck = 0;
+      run->error.reset();
+      ask(rows, *run, turn, outcome.effects, news);
+      if (!is_closed(run->status)) end(rows, *run, turn, outcome.effects, news);
+    }
+  }
+  outcome.status = run->status;
+  return outcome;
+}
+
+void wake_due(RunRows& rows, Execution run, Effects& effects) {
+  const bool stuck = run.run.stuck > 0;
+  std::vector<Event> fired = fire_due(rows, run);
+  append(rows, run, fired);
+  if (stuck || !fired.empty()) wake(run, effects, rows.now());
+  rows.save(run);
+}
+
+}  // namespace hapax

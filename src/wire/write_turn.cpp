@@ -1,0 +1,77 @@
+// Turns and the parameters of control operations, as a client sends them.
+#include "core/canonical_json.h"
+#include "wire/write_request.h"
+
+namespace hapax::wire {
+
+namespace {
+
+void write_command(JsonWriter& out, const TurnRequest::Command& command) {
+  const Event& event = command.event;
+  out.begin_object();
+  out.key("step").integer(event.step).key("kind").string(to_string(event.kind));
+  if (command.start) {
+    out.key("start");
+    write_submit(out, *command.start);
+  } else if (!event.name.empty()) {
+    out.key("name").string(event.name);
+  }
+  if (event.until) out.key("until").string(format_time(*event.until));
+  if (event.value) out.key("value").raw(*event.value);
+  out.end_object();
+}
+
+// How a turn ends, as the members of its "end".
+struct EndWriter {
+  JsonWriter& out;
+
+  void error(const AttemptError& error) {
+    out.key("error").begin_object();
+    out.key("type").string(error.type).key("message").string(error.message).end_object();
+  }
+  void operator()(const Turn::Suspended&) { out.key("kind").string("suspended"); }
+  void operator()(const Turn::Completed& end) {
+    out.key("kind").string("completed");
+    if (end.result) out.key("result").raw(*end.result);
+  }
+  void operator()(const Turn::Failed& end) {
+    out.key("kind").string("failed");
+    error(end.error);
+  }
+  void operator()(const Turn::Stuck& end) {
+    out.key("kind").string("stuck");
+    error(end.error);
+  }
+  void operator()(const TurnRequest::Continued& end) {
+    out.key("kind").string("continued").key("input").raw(canonical_json(end.input));
+  }
+};
+
+}  // namespace
+
+std::string write_turn(const TurnRequest& turn) {
+  JsonWriter out;
+  out.begin_object().key("turns").begin_array().begin_object();
+  out.key("lease").string(turn.token.to_string());
+  out.key("seen").integer(turn.seen);
+  out.key("commands").begin_array();
+  for (const TurnRequest::Command& command : turn.commands) write_command(out, command);
+  out.end_array();
+  out.key("end").begin_object();
+  std::visit(EndWriter{out}, turn.end);
+  out.end_object().end_object().end_array().end_object();
+  return out.take();
+}
+
+std::string write_control_request(const ControlRequest& request) {
+  JsonWriter out;
+  out.begin_object();
+  if (request.action == ControlRequest::Action::fork) {
+    out.key("from_step").integer(request.from_step);
+    if (!request.fork_workflow_id.empty()) out.key("workflow_id").string(request.fork_workflow_id);
+  }
+  if (request.action == ControlRequest::Action::signal && request.payload) out.key("payload").raw(*request.payload);
+  return out.end_object().take();
+}
+
+}  // namespace hapax::wire

@@ -1,0 +1,21 @@
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+
+import pytest
+from postgres import Postgres
+
+
+@pytest.fixture
+def new_postgres():
+    """Makes databases that end with the test."""
+    made = []
+
+    def new():
+        made.append(Postgres())
+        return made[-1]
+
+    yield new
+    for postgres in reversed(made):
+        postgres.close()

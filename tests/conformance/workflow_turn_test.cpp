@@ -1,0 +1,328 @@
+#include "conformance/workflow_test.h"
+
+namespace hapax {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using Kind = Event::Kind;
+
+class Workflows : public WorkflowTest {};
+HAPAX_FOR_ALL_STORES(Workflows);
+
+
+TEST_P(Workflows, ATurnIsClaimedApartFromTasks) {
+  const Execution run = start();
+  EXPECT_THAT(claimed_ids({"flows"}), IsEmpty());
+  EXPECT_THAT(ids_of(claim_turns().executions), ElementsAre(run.id));
+  EXPECT_THAT(claim_turns().executions, IsEmpty());
+}
+
+TEST_P(Workflows, TheLimitsOfAQueueAreOfItsTasks) {
+  set_policy("flows", {.max_running = 0});
+  start();
+  EXPECT_EQ(claim_turns().executions.size(), 1U);
+}
+
+TEST_P(Workflows, APausedQueueHandsOutNoTurns) {
+  set_policy("flows", {.paused = true});
+  start();
+  EXPECT_THAT(claim_turns().executions, IsEmpty());
+}
+
+TEST_P(Workflows, ATurnStartsItsStepsAndSuspendsTheRun) {
+  const Execution run = suspended_on_task();
+  EXPECT_EQ(run.status, Status::suspended);
+  EXPECT_EQ(run.run.steps, 1);
+  const Execution task = claim_one();
+  EXPECT_EQ(task.id, step_id(run.id, "work", 1));
+  EXPECT_EQ(task.parent, run.id);
+  EXPECT_EQ(task.step, 1);
+  EXPECT_EQ(task.parent_workflow_id, "w");
+  EXPECT_THAT(kinds(run.id), ElementsAre(Kind::task));
+  EXPECT_EQ(history(run.id).at(0).execution, task.id);
+  EXPECT_THAT(claim_turns().executions, IsEmpty());
+}
+
+TEST_P(Workflows, AFinishedStepWakesItsRunInTheSameCommit) {
+  const Execution run = suspended_on_task();
+  const FinishOutcome finished = complete(token_of(claim_one()), "\"done\"");
+  EXPECT_THAT(ids_of(finished.effects.ready), ElementsAre(run.id));
+  const Execution woken = claim_turn();
+  EXPECT_EQ(woken.run.seen, 0);
+  ASSERT_EQ(events_.size(), 2U);
+  EXPECT_EQ(events_[0].kind, Kind::task);
+  EXPECT_EQ(events_[1].kind, Kind::closed);
+  EXPECT_EQ(events_[1].step, 1);
+  EXPECT_EQ(events_[1].status, Status::completed);
+  EXPECT_EQ(events_[1].value, "\"done\"");
+}
+
+TEST_P(Workflows, AFailedStepTellsItsError) {
+  suspended_on_task();
+  fail(token_of(claim_one()), false);
+  claim_turn();
+  EXPECT_EQ(events_.at(1).status, Status::failed);
+  EXPECT_TRUE(events_.at(1).error.has_value());
+}
+
+TEST_P(Workflows, AStepThatIsRetriedWakesNobody) {
+  suspended_on_task();
+  fail(token_of(claim_one()), true);
+  EXPECT_THAT(claim_turns().executions, IsEmpty());
+}
+
+TEST_P(Workflows, OnlyWhatTheLastTurnDidNotKnowIsHandedOut) {
+  suspended_on_task();
+  complete(token_of(claim_one()));
+  Turn second = turn(claim_turn());
+  EXPECT_EQ(second.seen, 2);
+  ask_task(second, Task());
+  commit(second);
+  complete(token_of(claim_one()));
+  const Execution run = claim_turn();
+  EXPECT_EQ(run.run.seen, 2);
+  ASSERT_EQ(events_.size(), 2U);
+  EXPECT_EQ(events_[0].no, 3);
+  EXPECT_EQ(events_[1].step, 2);
+}
+
+TEST_P(Workflows, WhatComesDuringATurnMakesTheNextOneFollowAtOnce) {
+  const Execution run = suspended_on_task();
+  complete(token_of(claim_one()));
+  Turn second = turn(claim_turn());
+  signal("hello", "1");
+  ask_until(second, Kind::sleep, now() + 1h);
+  EXPECT_EQ(commit(second).status, Status::pending);
+  claim_turn();
+  EXPECT_EQ(events_.front().kind, Kind::signal);
+}
+
+TEST_P(Workflows, CompletingClosesTheRunWithItsResult) {
+  start();
+  Turn only = turn(claim_turn());
+  end_completed(only, "{\"ok\":true}");
+  const TurnOutcome outcome = commit(only);
+  EXPECT_EQ(outcome.status, Status::completed);
+  EXPECT_THAT(ids_of(outcome.effects.closed), ElementsAre(only.token.execution));
+  const Execution run = find(only.token.execution).value();
+  EXPECT_EQ(run.result, "{\"ok\":true}");
+  EXPECT_EQ(run.finished_at, now());
+  EXPECT_THAT(kinds(run.id), ElementsAre(Kind::completed));
+}
+
+TEST_P(Workflows, FailingClosesTheRunAndCancelsItsOpenSteps) {
+  const Execution run = start();
+  Turn first = turn(claim_turn());
+  ask_task(first, Task());
+  ask_until(first, Kind::sleep, now());
+  commit(first);
+  Turn second = turn(claim_turn());
+  second.end = Turn::Failed{{"Oops", "it broke"}};
+  EXPECT_EQ(commit(second).status, Status::failed);
+  EXPECT_EQ(find(run.id)->error->message, "it broke");
+  EXPECT_EQ(status_of(step_id(run.id, "work", 1)), Status::cancelled);
+}
+
+TEST_P(Workflows, CompletingLeavesOpenStepsToFinish) {
+  const Execution run = start();
+  Turn first = turn(claim_turn());
+  ask_task(first, Task());
+  end_completed(first);
+  commit(first);
+  EXPECT_TRUE(complete(token_of(claim_one())).accepted);
+  EXPECT_EQ(status_of(run.id), Status::completed);
+}
+
+TEST_P(Workflows, AStaleTurnChangesNothing) {
+  start();
+  const Execution first = claim_turn();
+  clock_.advance(61s);
+  store().sweep(100);
+  const Execution second = claim_turn();
+  Turn stale = turn(first);
+  end_completed(stale);
+  EXPECT_FALSE(commit(stale).accepted);
+  EXPECT_EQ(status_of(first.id), Status::running);
+  Turn good = turn(second);
+  end_completed(good);
+  EXPECT_TRUE(commit(good).accepted);
+}
+
+TEST_P(Workflows, ALostTurnNeverFailsTheRun) {
+  const Execution run = start();
+  for (int i = 0; i < 10; ++i) {
+    claim_turn();
+    clock_.advance(61s);
+    store().sweep(100);
+    EXPECT_EQ(status_of(run.id), Status::pending);
+  }
+}
+
+TEST_P(Workflows, RepeatingACommitAnswersAgainAndDoesNothing) {
+  start();
+  Turn first = turn(claim_turn());
+  ask_task(first, Task());
+  EXPECT_TRUE(commit(first).accepted);
+  const TurnOutcome again = commit(first);
+  EXPECT_TRUE(again.accepted);
+  EXPECT_EQ(again.status, Status::suspended);
+  EXPECT_THAT(again.effects.ready, IsEmpty());
+  EXPECT_EQ(history(first.token.execution).size(), 1U);
+}
+
+TEST_P(Workflows, ATurnIsNotFinishedLikeATask) {
+  const Execution run = start();
+  EXPECT_FALSE(complete(token_of(claim_turn())).accepted);
+  EXPECT_EQ(status_of(run.id), Status::running);
+}
+
+TEST_P(Workflows, ASleepWakesTheRunWhenItIsOver) {
+  start();
+  Turn first = turn(claim_turn());
+  ask_until(first, Kind::sleep, now() + 24h);
+  const TurnOutcome outcome = commit(first);
+  EXPECT_EQ(outcome.status, Status::suspended);
+  EXPECT_EQ(outcome.effects.next_due, now() + 24h);
+  clock_.advance(24h - 1ms);
+  EXPECT_THAT(store().sweep(100).pending, IsEmpty());
+  clock_.advance(1ms);
+  EXPECT_THAT(ids_of(store().sweep(100).pending), ElementsAre(first.token.execution));
+  claim_turn();
+  EXPECT_EQ(events_.back().kind, Kind::fired);
+  EXPECT_EQ(events_.back().step, 1);
+}
+
+TEST_P(Workflows, OfTwoSleepsTheShorterWakesFirst) {
+  const Execution run = start();
+  Turn first = turn(claim_turn());
+  ask_until(first, Kind::sleep, now() + 2h);
+  ask_until(first, Kind::sleep, now() + 1h);
+  commit(first);
+  clock_.advance(1h);
+  store().sweep(100);
+  Turn second = turn(claim_turn());
+  EXPECT_EQ(events_.back().step, 2);
+  EXPECT_EQ(commit(second).status, Status::suspended);
+  EXPECT_EQ(find(run.id)->run.wake_at, now() + 1h);
+  clock_.advance(1h);
+  store().sweep(100);
+  claim_turn();
+  EXPECT_EQ(events_.back().step, 1);
+}
+
+TEST_P(Workflows, ASleepThatIsOverAtOnceKeepsTheRunPending) {
+  start();
+  Turn first = turn(claim_turn());
+  ask_until(first, Kind::sleep, now());
+  EXPECT_EQ(commit(first).status, Status::pending);
+}
+
+TEST_P(Workflows, AKeyedStepOfACompletedTaskYieldsItsResultAtOnce) {
+  submitted(Task("charge").key("order-1").queue("pay"));
+  complete(token_of(claim_one("pay")), "\"paid\"");
+  start();
+  Turn first = turn(claim_turn());
+  ask_task(first, Task("charge").key("order-1").queue("pay"));
+  EXPECT_EQ(commit(first).status, Status::pending);
+  claim_turn();
+  EXPECT_EQ(events_.back().kind, Kind::closed);
+  EXPECT_EQ(events_.back().value, "\"paid\"");
+  EXPECT_THAT(claimed_ids({"pay"}), IsEmpty());
+}
+
+TEST_P(Workflows, AKeyedStepOfAnOpenTaskWaitsForIt) {
+  const Execution other = submitted(Task("charge").key("order-1").queue("pay"));
+  start();
+  Turn first = turn(claim_turn());
+  ask_task(first, Task("charge").key("order-1").queue("pay"));
+  EXPECT_EQ(commit(first).status, Status::suspended);
+  EXPECT_EQ(history(first.token.execution).at(0).execution, other.id);
+  complete(token_of(claim_one("pay")), "7");
+  claim_turn();
+  EXPECT_EQ(events_.back().value, "7");
+}
+
+TEST_P(Workflows, AKeyedStepWithAnotherInputFailsAsAConflict) {
+  submitted(Task("charge").key("order-1").input("1"));
+  start();
+  Turn first = turn(claim_turn());
+  ask_task(first, Task("charge").key("order-1").input("2"));
+  EXPECT_EQ(commit(first).status, Status::pending);
+  claim_turn();
+  EXPECT_EQ(events_.back().status, Status::failed);
+  EXPECT_EQ(events_.back().error->type, "IdempotencyConflict");
+}
+
+TEST_P(Workflows, AChildTellsItsParentWhenItIsClosed) {
+  start();
+  Turn first = turn(claim_turn());
+  Submission child = Task("child").kind(hapax::Kind::workflow).queue("flows");
+  child.execution.idempotency_key = "kid";
+  child.execution.identity = workflow_identity("default", "kid");
+  const Event event = command(first, Kind::child, "child");
+  first.starts.push_back({event.step, child});
+  commit(first);
+  Turn of_child = turn(claim_turn());
+  EXPECT_EQ(find(of_child.token.execution)->parent, first.token.execution);
+  end_completed(of_child, "42");
+  commit(of_child);
+  claim_turn();
+  EXPECT_EQ(events_.back().kind, Kind::closed);
+  EXPECT_EQ(events_.back().value, "42");
+}
+
+TEST_P(Workflows, ContinuingAsNewStartsTheNextRunUnderTheSameId) {
+  const Execution old = start();
+  Turn first = turn(claim_turn());
+  first.end = Turn::Continued{test_id(9'000'001), "{\"n\":2}", hash_input("{\"n\":2}")};
+  EXPECT_EQ(commit(first).status, Status::completed);
+  EXPECT_EQ(find(old.id)->run.continued_as, test_id(9'000'001));
+  const Execution next = claim_turn();
+  EXPECT_EQ(next.id, test_id(9'000'001));
+  EXPECT_EQ(next.input, "{\"n\":2}");
+  EXPECT_EQ(next.idempotency_key, "w");
+  EXPECT_THAT(events_, IsEmpty());
+  EXPECT_EQ(store().find_identity(workflow_identity("default", "w").hash)->entry.owner, next.id);
+}
+
+TEST_P(Workflows, AStuckTurnLeavesTheRunSuspendedAndComesBack) {
+  const Execution run = start();
+  Turn first = turn(claim_turn());
+  first.end = Turn::Stuck{{"NonDeterminism", "step 1: expected a, found b"}};
+  EXPECT_EQ(commit(first).status, Status::suspended);
+  EXPECT_EQ(find(run.id)->error->type, "NonDeterminism");
+  const auto wake_at = find(run.id)->run.wake_at;
+  ASSERT_TRUE(wake_at);
+  EXPECT_LE(*wake_at, now() + 1s);
+  clock_.advance(1s);
+  store().sweep(100);
+  Turn second = turn(claim_turn());
+  end_completed(second);
+  EXPECT_EQ(commit(second).status, Status::completed);
+  EXPECT_EQ(find(run.id)->error, std::nullopt);
+}
+
+TEST_P(Workflows, AStepOutOfOrderIsStuck) {
+  const Execution run = start();
+  Turn first = turn(claim_turn());
+  ask_until(first, Kind::sleep, now() + 1h);
+  first.events.back().step = 5;
+  EXPECT_EQ(commit(first).status, Status::suspended);
+  EXPECT_EQ(find(run.id)->error->type, "InvalidTurn");
+}
+
+TEST_P(Workflows, TooLongAHistoryFailsTheRun) {
+  QueuePolicies policies;
+  policies.history_limit = 1;
+  store().set_policies(std::make_shared<QueuePolicies>(policies));
+  const Execution run = start();
+  Turn first = turn(claim_turn());
+  ask_until(first, Kind::sleep, now() + 1h);
+  ask_until(first, Kind::sleep, now() + 1h);
+  EXPECT_EQ(commit(first).status, Status::failed);
+  EXPECT_EQ(find(run.id)->error->type, "HistoryLimitExceeded");
+}
+
+}  // namespace
+}  // namespace hapax

@@ -1,0 +1,252 @@
+"""A worker for workflows, written from docs/protocol.md alone: it replays every run from its history at every turn.
+
+A workflow is a generator function. It asks its Context for things, and yields what it waits for:
+
+    def process_order(ctx, order):
+        payment = yield ctx.task("charge", order, idempotency_key=f"payment-{order}")
+        parcels = yield [ctx.task("ship", line) for line in order["lines"]]   # all of them
+        first, value = yield Any(ctx.sleep(until), ctx.wait_signal("stop"))   # whichever comes first
+        return payment
+"""
+
+import time
+from urllib.parse import quote
+
+from server import SLOWDOWN
+
+
+class StepFailed(Exception):
+    def __init__(self, status, error):
+        super().__init__(f"{status}: {(error or {}).get('message')}")
+        self.status = status
+        self.error = error
+
+
+class ContinueAsNew(Exception):
+    def __init__(self, input):
+        super().__init__("continue as new")
+        self.input = input
+
+
+class NonDeterminism(Exception):
+    pass
+
+
+class Any:
+    def __init__(self, *steps):
+        self.steps = steps
+
+
+COMMANDS = ("task", "sleep", "wait_signal", "child", "side_effect", "version")
+OUTCOMES = ("closed", "fired", "signal")
+TIMED_OUT = object()  # what a wait for a signal gives when its time is over
+
+
+class Context:
+    """What the code of a workflow may ask for. Steps are numbered in the order of the calls."""
+
+    def __init__(self, execution, events):
+        self.execution = execution
+        self.recorded = {e["step"]: e for e in events if e["kind"] in COMMANDS}
+        self.outcomes = {}
+        for event in events:
+            if event["kind"] in OUTCOMES and event.get("step"):
+                self.outcomes.setdefault(event["step"], event)
+        self.next_step = 1
+        self.commands = []  # new ones
+
+    def task(self, type, input=None, **options):
+        return self._ask("task", type, {"start": {"type": type, "input": input, **options}})
+
+    def child(self, type, input=None, workflow_id=None, **options):
+        start = {"type": type, "input": input, **options}
+        if workflow_id:
+            start["workflow_id"] = workflow_id
+        return self._ask("child", type, {"start": start}, key=workflow_id)
+
+    def sleep(self, until):
+        return self._ask("sleep", None, {"until": until})
+
+    def wait_signal(self, name, until=None):
+        return self._ask("wait_signal", name, {"name": name, **({"until": until} if until else {})})
+
+    def side_effect(self, name, compute):
+        step = self.next_step
+        if step in self.recorded:
+            self._ask("side_effect", name, {})
+            return self.recorded[step].get("value")
+        value = compute()
+        self._ask("side_effect", name, {"name": name, "value": value})
+        return value
+
+    def version(self, name, current):
+        known = self.recorded.get(self.next_step)
+        if known and (known["kind"], known.get("name")) != ("version", name):
+            return 0  # the code passed here before it knew of versions: nothing is asked
+        if known:
+            self._ask("version", name, {})
+            return known["value"]
+        self._ask("version", name, {"name": name, "value": current})
+        return current
+
+    def _ask(self, kind, name, body, key=None):
+        step = self.next_step
+        self.next_step += 1
+        known = self.recorded.get(step)
+        if known is None:
+            self.commands.append({"step": step, "kind": kind, **body})
+        elif (known["kind"], known.get("name")) != (kind, name) or (key and known.get("key") != key):
+            raise NonDeterminism(f"step {step}: expected {known['kind']} {known.get('name')}, found {kind} {name}")
+        return step
+
+    def left_over(self):
+        """The first recorded step that the code did not ask for."""
+        return min((step for step in self.recorded if step >= self.next_step), default=None)
+
+
+def value_of(event):
+    if event["kind"] == "closed" and event["status"] != "completed":
+        raise StepFailed(event["status"], event.get("error"))
+    return event.get("value")
+
+
+def answer_to(wait, context):
+    """(True, what the code gets) or (False, None): it has to wait. Raises StepFailed."""
+    outcomes = context.outcomes
+    if isinstance(wait, Any):
+        there = [outcomes[step] for step in wait.steps if step in outcomes]
+        if not there:
+            return False, None
+        first = min(there, key=lambda event: event["no"])
+        return True, (wait.steps.index(first["step"]), value_of(first))
+    if isinstance(wait, (list, tuple)):
+        if any(step not in outcomes for step in wait):
+            return False, None
+        return True, [value_of(outcomes[step]) for step in wait]
+    if wait not in outcomes:
+        return False, None
+    event = outcomes[wait]
+    if event["kind"] == "fired" and context.recorded.get(wait, {}).get("kind") == "wait_signal":
+        return True, TIMED_OUT
+    return True, value_of(event)
+
+
+def run_code(function, context):
+    """The code from its start to where it waits or ends: how the turn ends."""
+    code = function(context, context.execution["input"])
+    send, value = code.send, None
+    while True:
+        try:
+            wait = send(value)
+        except StopIteration as returned:
+            result = {} if returned.value is None else {"result": returned.value}
+            return {"kind": "completed", **result}
+        except ContinueAsNew as again:
+            return {"kind": "continued", "input": again.input}
+        except NonDeterminism as error:
+            return {"kind": "stuck", "error": {"type": "NonDeterminism", "message": str(error)}}
+        except Exception as error:
+            return {"kind": "failed", "error": {"type": type(error).__name__, "message": str(error)}}
+        try:
+            ready, value = answer_to(wait, context)
+        except StepFailed as failed:
+            send, value = code.throw, failed
+            continue
+        if not ready:
+            return {"kind": "suspended"}
+        send = code.send
+
+
+def make_turn(function, execution, events):
+    context = Context(execution, events)
+    end = run_code(function, context)
+    left = context.left_over()
+    if left is not None and end["kind"] != "stuck":
+        expected = context.recorded[left]
+        message = f"step {left}: expected {expected['kind']} {expected.get('name')}, found {end['kind']}"
+        end = {"kind": "stuck", "error": {"type": "NonDeterminism", "message": message}}
+    return [] if end["kind"] == "stuck" else context.commands, end
+
+
+class WorkflowWorker:
+    """`workflows` and `tasks` are functions by type; a task gets (input, execution) and gives its result or raises."""
+
+    def __init__(self, http, workflows, tasks=None, queues=("default",), name="python"):
+        self.http = http
+        self.workflows = workflows
+        self.tasks = tasks or {}
+        self.queues = list(queues)
+        self.name = name
+        self.turns = []  # what was committed, for tests to look at
+
+    def claim(self, kinds=("task", "workflow"), wait="0", limit=1, lease="60s"):
+        body = {
+            "worker": self.name, "queues": self.queues, "kinds": list(kinds), "wait": wait, "limit": limit, "lease": lease,
+        }
+        answer = self.http.post("/v1/claims", body)
+        assert answer.status == 200, answer
+        return answer.json["claims"]
+
+    def history(self, execution):
+        events, after = [], 0
+        while after is not None:
+            workflow_id = quote(execution["workflow_id"], safe="")
+            answer = self.http.get(f"/v1/workflows/{workflow_id}/history?run={execution['id']}&after={after}")
+            assert answer.status == 200, answer
+            events += answer.json["events"]
+            after = answer.json["next_after"]
+        return events
+
+    def run_turn(self, claim):
+        execution = claim["execution"]
+        # The claim has what came after run.seen; from the very start that is everything.
+        events = claim["events"] if claim["run"]["seen"] == 0 else self.history(execution)
+        function = self.workflows.get(execution["type"])
+        if function:
+            commands, end = make_turn(function, execution, events)
+        else:
+            message = f"no workflow of type {execution['type']} is known here"
+            commands, end = [], {"kind": "stuck", "error": {"type": "UnknownType", "message": message}}
+        seen = max((event["no"] for event in events), default=0)
+        return self.commit({"lease": claim["lease"], "seen": seen, "commands": commands, "end": end})
+
+    def commit(self, turn):
+        answer = self.http.post("/v1/claims/turns", {"turns": [turn]})
+        assert answer.status in (200, 409), answer
+        self.turns.append(turn)
+        return answer.json["turns"][0]
+
+    def run_task(self, claim):
+        execution = claim["execution"]
+        try:
+            result = self.tasks[execution["type"]](execution["input"], execution)
+            outcome = {"lease": claim["lease"], **({} if result is None else {"result": result})}
+        except Exception as error:
+            retryable = not getattr(error, "final", False)
+            told = {"type": type(error).__name__, "message": str(error), "retryable": retryable}
+            outcome = {"lease": claim["lease"], "error": told}
+        answer = self.http.post("/v1/claims/finish", {"outcomes": [outcome]})
+        assert answer.status in (200, 409), answer
+
+    def work(self, kinds=("task", "workflow"), wait="0"):
+        """One claim and what it asks for; False if there was none."""
+        claims = self.claim(kinds, wait)
+        for claim in claims:
+            (self.run_turn if claim["execution"]["kind"] == "workflow" else self.run_task)(claim)
+        return bool(claims)
+
+    def until_closed(self, workflow_id, deadline_s=30):
+        """Works until the workflow is closed; its result."""
+        end = time.monotonic() + deadline_s * SLOWDOWN
+        while True:
+            answer = self.http.get(f"/v1/workflows/{quote(workflow_id, safe='')}/result")
+            assert answer.status in (200, 202), answer
+            if answer.status == 200:
+                return answer.json
+            assert time.monotonic() < end, answer
+            self.work(wait="500ms")
+
+    def until_idle(self):
+        """Works until nothing is claimable."""
+        while self.work():
+            pass

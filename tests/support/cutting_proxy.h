@@ -1,0 +1,51 @@
+// Stands between a client and a server in tests, and cuts the connection after so many bytes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace hapax {
+
+class CuttingProxy {
+ public:
+  enum class Direction { to_server, to_client };
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  explicit CuttingProxy(std::uint16_t server_port);
+  ~CuttingProxy();
+  CuttingProxy(const CuttingProxy&) = delete;
+  CuttingProxy& operator=(const CuttingProxy&) = delete;
+
+  std::uint16_t port() const { return port_; }
+
+  // From now on that many more bytes pass in that direction, over all connections together; then the connection that carries the
+  // next one is closed on both sides, and the proxy lets everything through again.
+  void cut_after(Direction direction, std::int64_t bytes);
+  bool has_cut() const { return has_cut_; }
+  void never_cut();
+
+  // The bytes that have passed in that direction since the last cut_after() or never_cut().
+  std::int64_t passed(Direction direction) const { return passed_[static_cast<int>(direction)]; }
+
+ private:
+  void accept();
+  void serve(int client);
+  bool forward(int from, int to, Direction direction);
+
+  const std::uint16_t server_port_;
+  std::uint16_t port_ = 0;
+  int listener_ = -1;
+  int ending_[2] = {-1, -1};  // a pipe: its closing ends everything
+  std::mutex mutex_;
+  std::int64_t left_[2] = {kNever, kNever};
+  std::atomic<std::int64_t> passed_[2] = {0, 0};
+  std::atomic<bool> has_cut_ = false;
+  std::vector<std::thread> serving_;
+  std::thread accepting_;
+};
+
+}  // namespace hapax

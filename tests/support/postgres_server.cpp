@@ -1,0 +1,172 @@
+#include "support/postgres_server.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <libpq-fe.h>
+#include <netinet/in.h>
+#include <pwd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace hapax {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path newest_programs() {
+  fs::path newest;
+  int version = 0;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator("/usr/lib/postgresql", ignored)) {
+    const int found = std::atoi(entry.path().filename().c_str());
+    if (found > version && fs::exists(entry.path() / "bin" / "initdb")) {
+      version = found;
+      newest = entry.path() / "bin";
+    }
+  }
+  if (version == 0) throw std::runtime_error("there is no PostgreSQL in /usr/lib/postgresql: install postgresql");
+  return newest;
+}
+
+const passwd* unprivileged() {
+  if (geteuid() != 0) return nullptr;
+  const passwd* user = getpwnam("postgres");
+  if (!user) throw std::runtime_error("PostgreSQL refuses to run as root, and there is no user `postgres`");
+  return user;
+}
+
+// Runs a program, as `postgres` if this is root. It ends with this process.
+pid_t spawn(const std::vector<std::string>& words, const std::string& log) {
+  const passwd* user = unprivileged();
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t pid = fork();
+  if (pid < 0) throw std::runtime_error("fork failed");
+  if (pid > 0) return pid;
+  const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  dup2(out, 1);
+  dup2(out, 2);
+  if (user && (setgroups(0, nullptr) != 0 || setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0)) _exit(126);
+  prctl(PR_SET_PDEATHSIG, SIGINT);
+  execv(arguments[0], arguments.data());
+  _exit(127);
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::uint16_t free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  bind(socket, reinterpret_cast<sockaddr*>(&address), length);
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length);
+  close(socket);
+  return ntohs(address.sin_port);
+}
+
+using Connection = std::unique_ptr<PGconn, decltype(&PQfinish)>;
+using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;
+
+}  // namespace
+
+PostgresServer::PostgresServer(Disk disk)
+    : dir_(disk == Disk::memory ? TempDir::in_memory_if_possible() : TempDir()), disk_(disk) {
+  if (const passwd* user = unprivileged()) {
+    if (chown(dir_.path().c_str(), user->pw_uid, user->pw_gid) != 0) throw std::runtime_error("chown failed");
+  }
+  const pid_t pid = spawn({newest_programs() / "initdb", "-D", dir_.file("data"), "-U", "postgres", "-A", "trust", "-E",
+                           "UTF8", "--locale=C", "--no-sync", "--no-instructions"},
+                          dir_.file("initdb.log"));
+  int status = 0;
+  waitpid(pid, &status, 0);
+  if (status != 0) throw std::runtime_error("initdb failed: " + text_of(dir_.file("initdb.log")));
+  port_ = free_port();
+  start();
+}
+
+PostgresServer::~PostgresServer() { stop(true); }
+
+PostgresServer& PostgresServer::shared() {
+  static PostgresServer server;
+  return server;
+}
+
+void PostgresServer::start() {
+  std::vector<std::string> words{
+      newest_programs() / "postgres", "-D", dir_.file("data"),    "-p", std::to_string(port_), "-k", "", "-c",
+      "listen_addresses=127.0.0.1",   "-c", "max_connections=200"};
+  if (disk_ == Disk::memory) {
+    for (const char* setting : {"fsync=off", "full_page_writes=off", "autovacuum=off", "shared_buffers=64MB"}) {
+      words.insert(words.end(), {"-c", setting});
+    }
+  }
+  pid_ = spawn(words, dir_.file("postgres.log"));
+  wait_until_ready();
+}
+
+void PostgresServer::wait_until_ready() {
+  for (int tries = 0; tries < 600; ++tries) {
+    if (waitpid(pid_, nullptr, WNOHANG) == pid_) {
+      pid_ = -1;
+      throw std::runtime_error("PostgreSQL ended: " + text_of(dir_.file("postgres.log")));
+    }
+    if (PQping(url_of("postgres").c_str()) == PQPING_OK) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  throw std::runtime_error("PostgreSQL did not start within 30 s: " + text_of(dir_.file("postgres.log")));
+}
+
+void PostgresServer::stop(bool immediately) {
+  if (pid_ < 0) return;
+  kill(pid_, immediately ? SIGQUIT : SIGINT);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+std::string PostgresServer::url_of(const std::string& database) const {
+  return "postgres://postgres@127.0.0.1:" + std::to_string(port_) + "/" + database;
+}
+
+std::string PostgresServer::create_database() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  const std::string name = "hapax_" + std::to_string(++databases_);
+  run(url_of("postgres"), "CREATE DATABASE " + name);
+  return url_of(name);
+}
+
+void PostgresServer::drop_database(const std::string& url) {
+  run(url_of("postgres"), "DROP DATABASE " + url.substr(url.rfind('/') + 1) + " WITH (FORCE)");
+}
+
+std::string PostgresServer::run(const std::string& url, const std::string& sql) {
+  const Connection connection(PQconnectdb(url.c_str()), &PQfinish);
+  const Result result(PQexec(connection.get(), sql.c_str()), &PQclear);
+  const ExecStatusType status = PQresultStatus(result.get());
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+    throw std::runtime_error(sql + ": " + PQerrorMessage(connection.get()));
+  }
+  return PQntuples(result.get()) > 0 ? PQgetvalue(result.get(), 0, 0) : "";
+}
+
+}  // namespace hapax
