@@ -218,12 +218,45 @@ LoadFigure latency(const LoadOptions& options) {
   return {"ms", options.count, 0, quantile(0.5), quantile(0.5), quantile(0.99)};
 }
 
+std::int64_t next_number(std::int64_t number) { return number + 1; }
+
+std::int64_t three_steps(Context& context, std::int64_t number) {
+  for (int step = 0; step < 3; ++step) number = context.run(next_number, number);
+  return number;
+}
+
+// As the peer runs them: starter and worker in one process, from the start of a workflow to its result.
+LoadFigure workflow(const LoadOptions& options) {
+  constexpr std::int64_t kWarmUpRuns = 200;
+  App app = open(options.url);
+  app.task("next_number", next_number);
+  app.workflow("three_steps", three_steps);
+  std::jthread worker([&] {
+    app.work({.threads = static_cast<std::size_t>(options.threads), .handle_signals = false});
+  });
+  const auto run = [&](std::int64_t from, std::int64_t to) {
+    run_in_flight(from, to, options.in_flight, [&](std::int64_t i) {
+      const auto result = app.start("three_steps", key_of(i), i).result<std::int64_t>();
+      expect("the result of a workflow", result, i + 3);
+    });
+  };
+  run(-kWarmUpRuns, 0);
+  settle(options.store);
+  LoadFigure figure = rate(options.count, [&] { run(0, options.count); });
+  figure.unit = "workflows/s";
+  app.stop();
+  worker.join();
+  expect("steps in the store", StoredWork(options.url).total(), 3 * (options.count + kWarmUpRuns));
+  return figure;
+}
+
 const std::map<std::string_view, LoadFigure (*)(const LoadOptions&)> kMeasures = {
     {"submit_key", submit_key},
     {"submit_duplicate", submit_duplicate},
     {"bulk", bulk},
     {"drain", drain},
-    {"latency", latency}};
+    {"latency", latency},
+    {"workflow", workflow}};
 
 }  // namespace
 
