@@ -186,7 +186,7 @@ class Context {
   // What differs from one run of the code to the next, recorded so that a replay gets the same: the time (of the
   // store's clock, as it was when this turn began), a random number, a version 4 UUID, or whatever `function` returns.
   // That must be quick, and must not use the Context; it is called again if the worker dies before its result is
-  // stored. What it throws is not recorded.
+  // stored. What it throws is recorded, too, and thrown as StepFailed.
   std::chrono::system_clock::time_point now();
   std::uint64_t random();
   std::string uuid();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 #include "core/hash.h"
 
@@ -51,6 +52,9 @@ std::string fork_workflow_id(std::string_view workflow_id, std::string_view requ
 
 namespace {
 
+// What a worker calls the error of a workflow that a step's failure ended.
+constexpr std::string_view kStepFailed = "StepFailed";
+
 bool is_failure(const Event& event) {
   return event.kind == Event::Kind::closed && event.step > 0 && event.status != Status::completed;
 }
@@ -66,31 +70,56 @@ std::int64_t last_command(const std::vector<Event>& events, std::int64_t before)
 
 }  // namespace
 
-Rewound rewind(const std::vector<Event>& events) {
+namespace {
+
+// The last command that the code asked for before it met the failure that ended the workflow; INT64_MAX: none did.
+std::int64_t asked_before_the_end(const std::vector<Event>& events) {
   std::int64_t last_failure = 0;
+  bool by_step = false;
   for (const Event& event : events) {
     if (is_failure(event)) last_failure = event.no;
+    if (event.kind >= Event::Kind::completed) by_step = event.error && event.error->type == kStepFailed;
   }
+  const std::int64_t last = last_command(events, INT64_MAX);
+  if (last_failure > last) return last;
+  return by_step && last_failure > 0 ? last_command(events, last_failure) : INT64_MAX;
+}
+
+// A signal whose wait was taken out waits again: as the event of step 0 that told of it, where there was one.
+void give_back(const Event& taken, const std::vector<Event>& events, Rewound& rewound) {
+  for (const Event& event : events) {
+    if (taken.key && std::to_string(event.no) == *taken.key) {
+      rewound.signals.push_back(event);
+      return;
+    }
+  }
+  Event signal = taken;
+  signal.step = 0;
+  rewound.signals.push_back(signal);
+  rewound.kept.push_back(std::move(signal));
+}
+
+}  // namespace
+
+Rewound rewind(const std::vector<Event>& events) {
   Rewound rewound;
-  if (last_failure == 0) {
+  const std::int64_t asked = asked_before_the_end(events);
+  if (asked == INT64_MAX) {
     rewound.kept = events;
     return rewound;
   }
   rewound.changed = true;
-  const std::int64_t asked = last_command(events, last_failure);
   std::int32_t steps = 0;  // that stay
   for (const Event& event : events) {
     if (is_command(event.kind) && event.no <= asked) steps = event.step;
   }
-  for (Event event : events) {
+  for (const Event& event : events) {
     if (is_failure(event) && event.no > asked) continue;
     if (event.step > steps && event.kind == Event::Kind::signal) {
-      event.step = 0;
-      rewound.signals.push_back(event);
-    } else if (event.step > steps && event.kind != Event::Kind::forked) {
-      continue;
+      give_back(event, events, rewound);
+    } else if (event.step <= steps || event.kind == Event::Kind::forked) {
+      rewound.kept.push_back(event);
     }
-    rewound.kept.push_back(std::move(event));
   }
   return rewound;
 }

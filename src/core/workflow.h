@@ -74,9 +74,9 @@ ExecutionId step_id(const ExecutionId& run, std::string_view type, std::int32_t 
 std::string child_workflow_id(const ExecutionId& run, std::int32_t step);
 std::string fork_workflow_id(std::string_view workflow_id, std::string_view request_key);
 
-// What a history is cut back to so that its workflow can go on: the failures that ended it are taken out. Those are the outcomes
-// of failed, cancelled or timed out steps that the code met after it last asked for something. If it asked for more after
-// such a failure (a compensation, say), that is taken out with it.
+// What a history is cut back to so that its workflow can go on: the failures of steps that ended it are taken out. Those are the
+// ones the code met after it last asked for something; or, if it failed with the error StepFailed, the last one, together with
+// what the code asked for in answer to it (a compensation, say). A failure that the code had dealt with stays.
 struct Rewound {
   std::vector<Event> kept;
   std::vector<Event> signals;  // among them: those whose wait was taken out, of step 0 again

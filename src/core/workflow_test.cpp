@@ -104,8 +104,33 @@ TEST_F(RewindTest, ACompensationIsTakenOutWithTheFailureItAnswered) {
   closed(2, Status::failed);
   task(3);
   closed(3, Status::completed);
-  add(Kind::failed, 0);
+  add(Kind::failed, 0).error = AttemptError{"StepFailed", "task 'ship' failed"};
   EXPECT_THAT(kept(), ElementsAre(1, 2, 3, 7));
+}
+
+TEST_F(RewindTest, AFailureThatTheCodeDealtWithStaysWhateverEndedItLater) {
+  for (const Kind end : {Kind::cancelled, Kind::timed_out, Kind::failed}) {
+    events_.clear();
+    task(1);
+    closed(1, Status::failed);
+    task(2);
+    closed(2, Status::completed);
+    add(end, 0).error = AttemptError{"std::runtime_error", "something else"};
+    EXPECT_FALSE(rewind(events_).changed);
+  }
+}
+
+TEST_F(RewindTest, ASignalThatWasKeptBeforeItsWaitIsKeptOnce) {
+  add(Kind::signal, 0).name = "go";
+  task(1);
+  closed(1, Status::failed);
+  add(Kind::wait_signal, 2);
+  add(Kind::signal, 2).key = "1";
+  add(Kind::failed, 0).error = AttemptError{"StepFailed", ""};
+  const Rewound rewound = rewind(events_);
+  ASSERT_EQ(rewound.signals.size(), 1U);
+  EXPECT_EQ(rewound.signals[0].no, 1);
+  EXPECT_THAT(kept(), ElementsAre(1, 2, 6));
 }
 
 TEST_F(RewindTest, ASignalWhoseWaitIsTakenOutWaitsAgain) {
@@ -113,7 +138,7 @@ TEST_F(RewindTest, ASignalWhoseWaitIsTakenOutWaitsAgain) {
   closed(1, Status::failed);
   add(Kind::wait_signal, 2);
   add(Kind::signal, 2).name = "go";
-  add(Kind::failed, 0);
+  add(Kind::failed, 0).error = AttemptError{"StepFailed", ""};
   const Rewound rewound = rewind(events_);
   ASSERT_EQ(rewound.signals.size(), 1U);
   EXPECT_EQ(rewound.signals[0].name, "go");

@@ -38,6 +38,17 @@ std::string command_name(FieldReader& fields) {
   return name;
 }
 
+AttemptError parse_error(FieldReader& fields) {
+  const Json* error = fields.object("error");
+  if (error == nullptr) throw InvalidField(fields.pointer("error"), "is required");
+  FieldReader members(*error, fields.pointer("error"));
+  AttemptError read;
+  read.type = members.name("type").value_or("Error");
+  read.message = members.required("message", members.string("message"));
+  members.done();
+  return read;
+}
+
 TurnRequest::Command parse_command(Json& document, const std::string& at) {
   FieldReader fields(document, at);
   TurnRequest::Command command;
@@ -62,8 +73,13 @@ TurnRequest::Command parse_command(Json& document, const std::string& at) {
     default: {
       event.name = command_name(fields);
       const Json* value = fields.any("value");
-      if (value == nullptr) throw InvalidField(fields.pointer("value"), "is required");
-      event.value = canonical_json(*value);
+      if (value != nullptr) {
+        event.value = canonical_json(*value);
+      } else if (fields.object("error") != nullptr) {
+        event.error = parse_error(fields);
+      } else {
+        throw InvalidField(fields.pointer("value"), "is required, or an error instead");
+      }
     }
   }
   fields.done();
@@ -73,17 +89,6 @@ TurnRequest::Command parse_command(Json& document, const std::string& at) {
     event.name = command.start->type;
   }
   return command;
-}
-
-AttemptError parse_error(FieldReader& fields) {
-  const Json* error = fields.object("error");
-  if (error == nullptr) throw InvalidField(fields.pointer("error"), "is required");
-  FieldReader members(*error, fields.pointer("error"));
-  AttemptError read;
-  read.type = members.name("type").value_or("Error");
-  read.message = members.required("message", members.string("message"));
-  members.done();
-  return read;
 }
 
 decltype(TurnRequest::end) parse_end(Json& document, const std::string& at) {

@@ -176,6 +176,16 @@ std::int32_t WorkflowRun::ask(Event command, std::optional<SubmitRequest> start)
   return step;
 }
 
+namespace {
+
+// What the code meets the first time and at every replay alike.
+[[noreturn]] void side_effect_failed(const AttemptError& error) {
+  throw StepFailed("SideEffectFailed", "failed", error.type, error.message,
+                   fmt::format("the side effect threw {}: {}", error.type, error.message));
+}
+
+}  // namespace
+
 std::string WorkflowRun::record(std::string_view name, const std::function<std::string()>& function) {
   check_usable();
   Event command;
@@ -184,19 +194,24 @@ std::string WorkflowRun::record(std::string_view name, const std::function<std::
   if (const Event* before = recorded()) {
     match(command);
     std::string value = before->value.value_or("");
+    const std::optional<AttemptError> error = before->error;
     ask(std::move(command));
+    if (error) side_effect_failed(*error);
     return value;
   }
   in_side_effect_ = true;
   try {
     command.value = canonical(function());
+  } catch (const std::exception& error) {
+    command.error = thrown(error);
   } catch (...) {
-    in_side_effect_ = false;
-    throw;
+    command.error = thrown_unknown();
   }
   in_side_effect_ = false;
-  std::string value = *command.value;
+  std::string value = command.value.value_or("");
+  const std::optional<AttemptError> error = command.error;
   ask(std::move(command));
+  if (error) side_effect_failed(*error);
   return value;
 }
 

@@ -130,7 +130,26 @@ TEST(Commands, SideEffectsAreRecordedAndReplayed) {
 
 TEST(Commands, ASideEffectMustNotUseTheContext) {
   auto replay = Replay::of([](Context& ctx) { return ctx.side_effect("bad", [&] { return ctx.random(); }); });
-  EXPECT_EQ(failure_of(replay.turn()), "Error: a side effect must not use the Context");
+  const std::string failure = failure_of(replay.turn());
+  EXPECT_EQ(failure, "StepFailed: the side effect threw Error: a side effect must not use the Context");
+}
+
+TEST(Commands, WhatASideEffectThrowsIsThrownAgainAtEveryReplay) {
+  int calls = 0;
+  auto replay = Replay::of([&](Context& ctx) {
+    std::string caught;
+    try {
+      ctx.side_effect("risky", [&]() -> int { throw std::runtime_error(std::to_string(++calls)); });
+    } catch (const StepFailed& error) {
+      caught = error.type() + " " + error.message();
+    }
+    ctx.sleep(1h);
+    return caught;
+  });
+  replay.committed();
+  replay.start_over();
+  replay.fires(2);
+  EXPECT_EQ(result_of(replay.turn()), "\"std::runtime_error 1\"");
 }
 
 TEST(Commands, ContinueAsNewEndsTheRunWithTheNextInput) {

@@ -18,6 +18,10 @@ void write_command(JsonWriter& out, const TurnRequest::Command& command) {
   }
   if (event.until) out.key("until").string(format_time(*event.until));
   if (event.value) out.key("value").raw(*event.value);
+  if (event.error) {
+    out.key("error").begin_object();
+    out.key("type").string(event.error->type).key("message").string(event.error->message).end_object();
+  }
   out.end_object();
 }
 

@@ -147,7 +147,7 @@ TEST_P(WorkflowControl, ResumeAfterACompensationTriesTheFailedStepAgain) {
   commit(second);
   complete(token_of(claim_one()));
   Turn third = turn(claim_turn());
-  third.end = Turn::Failed{{"OrderFailed", "refunded"}};
+  third.end = Turn::Failed{{"StepFailed", "task 'ship' failed"}};
   commit(third);
 
   on_workflow(Action::resume);
@@ -254,6 +254,91 @@ TEST_P(WorkflowControl, TheSameWorkflowIdIsOneRun) {
   const SubmitOutcome outcome = submit(again);
   EXPECT_EQ(outcome.kind, SubmitOutcome::Kind::duplicate);
   EXPECT_EQ(outcome.execution.id, run.id);
+}
+
+TEST_P(WorkflowControl, AFailureThatWasDealtWithIsNotTriedAgainByAResume) {
+  suspended_on_task(Task("card_a"));
+  fail(token_of(claim_one()), false);
+  Turn second = turn(claim_turn());
+  ask_task(second, Task("card_b"));
+  commit(second);
+  complete(token_of(claim_one()));
+  on_workflow(Action::cancel);
+  on_workflow(Action::resume);
+  EXPECT_EQ(claim_turn().run.steps, 2);
+  EXPECT_THAT(claimed_ids(), IsEmpty());
+}
+
+TEST_P(WorkflowControl, ResumeTakesBackTheCancelOfAStepThatStillRuns) {
+  suspended_on_task();
+  const Execution task = claim_one();
+  on_workflow(Action::cancel);
+  EXPECT_TRUE(find(task.id)->cancel_requested_at);
+  on_workflow(Action::resume);
+  EXPECT_EQ(find(task.id)->cancel_requested_at, std::nullopt);
+  EXPECT_EQ(find(task.id)->cancel_by, std::nullopt);
+  EXPECT_TRUE(complete(token_of(task)).accepted);
+}
+
+TEST_P(WorkflowControl, AStepThatWasTakenOutIsFenced) {
+  suspended_on_task(Task("ship"));
+  fail(token_of(claim_one()), false);
+  Turn second = turn(claim_turn());
+  ask_task(second, Task("refund"));
+  ask_until(second, Kind::sleep, now());
+  commit(second);
+  const Execution refund = claim_one();
+  Turn third = turn(claim_turn());
+  third.end = Turn::Failed{{"StepFailed", "task 'ship' failed"}};
+  commit(third);
+  on_workflow(Action::resume);
+  EXPECT_FALSE(complete(token_of(refund)).accepted);
+  const Execution run = claim_turn();
+  EXPECT_EQ(run.run.steps, 1);
+  for (const Event& event : history(run.id)) EXPECT_LE(event.step, 1);
+}
+
+TEST_P(WorkflowControl, AStepWhoseKeyWentToAnotherGetsThatOnesResult) {
+  suspended_on_task(Task("charge").key("k"));
+  fail(token_of(claim_one()), false);
+  Turn second = turn(claim_turn());
+  second.end = Turn::Failed{{"StepFailed", "no"}};
+  commit(second);
+  submitted(Task("charge").key("k"));
+  complete(token_of(claim_one()), "8");
+  on_workflow(Action::resume);
+  claim_turn();
+  EXPECT_EQ(events_.back().kind, Kind::closed);
+  EXPECT_EQ(events_.back().value, "8");
+  EXPECT_THAT(claimed_ids(), IsEmpty());
+}
+
+TEST_P(WorkflowControl, SignalsGoAlongWhenAWorkflowContinuesAsNew) {
+  start();
+  Turn first = turn(claim_turn());
+  signal("go", "1");
+  first.end = Turn::Continued{test_id(9'000'002), "2", hash_input("2")};
+  commit(first);
+  Turn second = turn(claim_turn());
+  ask_until(second, Kind::wait_signal, std::nullopt, "go");
+  EXPECT_EQ(commit(second).status, Status::pending);
+  claim_turn();
+  EXPECT_EQ(events_.back().value, "1");
+}
+
+TEST_P(WorkflowControl, AForkDoesNotDeliverAConsumedSignalAgain) {
+  start();
+  signal("go", "1");
+  Turn first = turn(claim_turn());
+  ask_until(first, Kind::wait_signal, std::nullopt, "go");
+  commit(first);
+  Turn second = turn(claim_turn());
+  end_completed(second);
+  commit(second);
+  fork(2);
+  Turn forked = turn(claim_turn());
+  ask_until(forked, Kind::wait_signal, std::nullopt, "go");
+  EXPECT_EQ(commit(forked).status, Status::suspended);
 }
 
 }  // namespace

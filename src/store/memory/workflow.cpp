@@ -99,12 +99,15 @@ class MemoryRows final : public RunRows {
 
 std::optional<ExecutionId> latest_run(const Tables& tables, const std::string& name_space,
                                       const std::string& workflow_id) {
-  std::optional<ExecutionId> latest;
+  std::optional<std::pair<Time, ExecutionId>> latest;
   const auto [first, last] = tables.runs().equal_range(workflow_id);
   for (auto run = first; run != last; ++run) {
-    if (tables.find(name_space, run->second) && (!latest || *latest < run->second)) latest = run->second;
+    const Execution* execution = tables.find(name_space, run->second);
+    if (!execution) continue;
+    const std::pair place(execution->created_at, execution->id);
+    if (!latest || *latest < place) latest = place;
   }
-  return latest;
+  return latest ? std::optional(latest->second) : std::nullopt;
 }
 
 std::vector<Event> events_after(const Tables& tables, const ExecutionId& run, std::int64_t after, std::int32_t limit) {

@@ -11,7 +11,7 @@ RunTables::RunTables(Connection& db)
       latest_(db,
               "SELECT e.id FROM executions e INDEXED BY keys JOIN queues q USING (queue_no)"
               " WHERE e.key_hash = ? AND e.idempotency_key = ? AND e.kind = 1 AND q.name_space = ?"
-              " ORDER BY e.id DESC LIMIT 1"),
+              " ORDER BY e.created_at DESC, e.id DESC LIMIT 1"),
       steps_(db, "SELECT id FROM executions INDEXED BY steps WHERE parent = ? ORDER BY id"),
       append_(db, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       events_(db,

@@ -17,12 +17,7 @@ std::optional<Execution> latest(RunRows& rows, const ExecutionId& id) {
 void await_again(RunRows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes, Effects& effects) {
   auto step = latest(rows, *command.execution);
   if (!step) {
-    Event gone;
-    gone.kind = Event::Kind::closed;
-    gone.step = command.step;
-    gone.status = Status::failed;
-    gone.error = AttemptError{"ResultExpired", "the execution that stood for this step is no longer kept"};
-    outcomes.push_back(gone);
+    outcomes.push_back(expired(command.step));
     return;
   }
   if (step->status == Status::completed) {
@@ -34,7 +29,14 @@ void await_again(RunRows& rows, Execution& run, const Event& command, std::vecto
     wait_on(rows, run, command.step, step->id);
     step->awaited = true;
   }
-  if (is_closed(step->status) && step->id != run.id) revive(rows, *std::move(step), effects);
+  if (step->id == run.id) return;
+  if (is_closed(step->status)) {
+    revive(rows, run, command.step, *std::move(step), outcomes, effects);
+  } else if (own && step->cancel_requested_at) {  // with the run, which goes on now
+    step->cancel_requested_at.reset();
+    step->cancel_by.reset();
+    rows.save(*step);
+  }
 }
 
 // Makes it the owner of its identity again, unless another is by now.
@@ -50,11 +52,27 @@ bool taken_by_another(RunRows& rows, const Execution& execution, ControlOutcome&
   return false;
 }
 
+// Ends at once what still runs of steps that were taken out: its outcome must not meet another step of that number.
+void end_removed(RunRows& rows, const Execution& run, Effects& effects) {
+  for (const ExecutionId& id : rows.steps_of(run.id)) {
+    auto step = rows.load(id);
+    if (!step || is_closed(step->status) || step->step <= run.run.steps) continue;
+    request_cancel(*step, Duration(0), rows.now());
+    if (!is_closed(step->status)) {
+      step->cancel_by = rows.now();
+      expire(*step, rows.now());
+    }
+    rows.save(*step);
+    effects.closed.push_back({step->id, step->name_space, step->queue, step->kind});
+    after_close(rows, *step, effects);
+  }
+}
+
 // Begins again to wait for every step that nothing has come of. Gives what has come meanwhile.
 std::vector<Event> wait_again(RunRows& rows, Execution& run, const std::vector<Event>& events, Effects& effects) {
   std::vector<bool> settled(static_cast<std::size_t>(run.run.steps) + 1);
   for (const Event& event : events) {
-    if (is_outcome(event)) settled.at(static_cast<std::size_t>(event.step)) = true;
+    if (is_outcome(event) && event.step <= run.run.steps) settled.at(static_cast<std::size_t>(event.step)) = true;
   }
   std::vector<Event> outcomes;
   for (const Event& command : events) {
@@ -109,6 +127,7 @@ ControlOutcome resume(RunRows& rows, Execution run) {
   for (const Event& event : rewound.kept) {
     if (is_command(event.kind)) run.run.steps = event.step;
   }
+  if (rewound.changed) end_removed(rows, run, outcome.effects);
   run.run.seen = 0;  // whoever still has it in memory starts over
   run.run.stuck = 0;
   run.run.wake_at.reset();
@@ -165,6 +184,7 @@ std::optional<Execution> target_of(RunRows& rows, const ControlRequest& request)
   std::optional<ExecutionId> id = request.target;
   if (request.workflow_id) id = rows.latest_run(request.name_space, *request.workflow_id);
   auto target = id ? rows.load(*id) : std::nullopt;
+  if (target && request.workflow_id) target = latest(rows, *id);  // it may have continued while we waited for it
   if (!target || target->name_space != request.name_space) return std::nullopt;
   const bool takes_tasks =
       request.action == ControlRequest::Action::cancel || request.action == ControlRequest::Action::retry;

@@ -1,3 +1,6 @@
+#include <set>
+#include <string>
+
 #include "store/workflow/rules.h"
 #include "store/workflow/step.h"
 
@@ -12,11 +15,17 @@ std::vector<Event> before_step(const std::vector<Event>& events, std::int32_t fr
   for (const Event& event : events) {
     if (is_command(event.kind) && event.step == from_step) asked = event.no;
   }
-  std::vector<Event> kept;
+  std::set<std::string> taken;  // signals, by the steps that stay
   for (const Event& event : events) {
+    if (is_outcome(event) && event.step < from_step && event.key) taken.insert(*event.key);
+  }
+  std::vector<Event> kept;
+  for (Event event : events) {
     const bool of_step = (is_command(event.kind) || is_outcome(event)) && event.step < from_step;
     const bool early_signal = event.kind == Event::Kind::signal && event.step == 0 && event.no < asked;
-    if (of_step || early_signal) kept.push_back(event);
+    if (!of_step && (!early_signal || taken.contains(std::to_string(event.no)))) continue;
+    if (event.kind == Event::Kind::signal) event.key.reset();  // the event that it names stays behind
+    kept.push_back(std::move(event));
   }
   return kept;
 }
@@ -70,6 +79,8 @@ void start_open_steps(RunRows& rows, const ExecutionId& old_run, Execution& run,
     } else if (event.execution) {
       if (const auto step = rows.load(*event.execution)) {
         start_step(rows, run, event, again(*step, old_run, run, event.step), outcomes, effects);
+      } else {
+        outcomes.push_back(expired(event.step));
       }
     }
   }

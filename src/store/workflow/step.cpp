@@ -57,20 +57,6 @@ bool cancel_open(RunRows& rows, Execution& execution, Effects& effects) {
   return true;
 }
 
-void revive(RunRows& rows, Execution closed, Effects& effects) {
-  if (closed.kind == Kind::workflow) {
-    add(effects, resume(rows, std::move(closed)).effects);
-    return;
-  }
-  if (!retry_closed(closed, rows.now())) return;
-  if (closed.identity) {
-    const auto owner = rows.live_owner(closed.identity->hash);
-    if (!owner || *owner == closed.id) rows.give_identity(closed);
-  }
-  rows.save(closed);
-  announce(closed, effects);
-}
-
 void wait_on(RunRows& rows, Execution& run, std::int32_t step, const ExecutionId& execution) {
   Wait wait;
   wait.run = run.id;
@@ -88,6 +74,39 @@ void wait_on(RunRows& rows, Execution& run, std::int32_t step, const ExecutionId
 
 namespace {
 
+// Another execution stands for the step.
+void stand_in(RunRows& rows, Execution& run, std::int32_t step, const ExecutionId& other,
+              std::vector<Event>& outcomes) {
+  const auto owner = rows.load(other);
+  if (owner && is_closed(owner->status)) {
+    outcomes.push_back(outcome_of(step, *owner));
+  } else if (owner) {
+    wait_on(rows, run, step, other);
+  } else {
+    outcomes.push_back(expired(step));
+  }
+}
+
+}  // namespace
+
+Event expired(std::int32_t step) {
+  Event event;
+  event.kind = Event::Kind::closed;
+  event.step = step;
+  event.status = Status::failed;
+  event.error = AttemptError{"ResultExpired", "the execution that stood for this step is no longer kept"};
+  return event;
+}
+
+void revive(RunRows& rows, Execution& run, std::int32_t step, Execution closed, std::vector<Event>& outcomes,
+            Effects& effects) {
+  const ControlOutcome revived = retry(rows, std::move(closed));
+  add(effects, revived.effects);
+  if (revived.kind == ControlOutcome::Kind::identity_taken) stand_in(rows, run, step, *revived.other, outcomes);
+}
+
+namespace {
+
 Event refused(std::int32_t step, std::string type, std::string message) {
   Event event;
   event.kind = Event::Kind::closed;
@@ -101,8 +120,7 @@ Event refused(std::int32_t step, std::string type, std::string message) {
 void meet(RunRows& rows, Execution& run, Event& command, SubmitOutcome outcome, std::vector<Event>& outcomes) {
   Execution& owner = outcome.execution;
   if (outcome.purged) {
-    outcomes.push_back(refused(command.step, "ResultExpired",
-                               "the step's key stands for an execution whose result is no longer kept"));
+    outcomes.push_back(expired(command.step));
   } else if (is_closed(owner.status)) {
     outcomes.push_back(outcome_of(command.step, owner));
   } else {
@@ -148,7 +166,7 @@ void start_step(RunRows& rows, Execution& run, Event& command, Submission submis
   } else if (outcome.execution.status == Status::completed) {  // by an earlier life of this run
     outcomes.push_back(outcome_of(command.step, outcome.execution));
   } else {
-    revive(rows, std::move(outcome.execution), effects);
+    revive(rows, run, command.step, std::move(outcome.execution), outcomes, effects);
   }
 }
 
@@ -159,6 +177,7 @@ void start_wait(RunRows& rows, Execution& run, const Event& command, std::vector
   wait.until = command.until;
   if (command.kind == Event::Kind::wait_signal) {
     if (auto signal = rows.take_signal(run.id, command.name)) {
+      signal->key = std::to_string(signal->no);  // the event that told of it
       signal->step = command.step;
       outcomes.push_back(*std::move(signal));
       return;

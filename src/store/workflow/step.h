@@ -18,6 +18,9 @@ void wake(Execution& run, Effects& effects, Time now);
 // An execution that is claimable, now or later.
 void announce(const Execution& execution, Effects& effects);
 
+// The outcome of a step whose execution is gone.
+Event expired(std::int32_t step);
+
 // What came of a step, as its task or child tells it.
 Event outcome_of(std::int32_t step, const Execution& closed);
 
@@ -31,8 +34,10 @@ ControlOutcome resume(RunRows& rows, Execution run);
 ControlOutcome signal(RunRows& rows, Execution run, const ControlRequest& request);
 ControlOutcome fork(RunRows& rows, const Execution& run, const ControlRequest& request);
 
-// A closed task goes on with new attempts, a closed workflow where it stood. Neither may have completed.
-void revive(RunRows& rows, Execution closed, Effects& effects);
+// The closed task or child of a step goes on: a task with new attempts, a workflow where it stood. Neither may have completed.
+// Where its identity has another owner by now, that one stands for it.
+void revive(RunRows& rows, Execution& run, std::int32_t step, Execution closed, std::vector<Event>& outcomes,
+            Effects& effects);
 
 // Starts the task or child of a command of that run, or finds the one that stands for it. `command.execution` is then set; where
 // something has come of it already, it is appended to `outcomes`. A key that replaces its owner may hit a step of this run, or the

@@ -98,6 +98,19 @@ void be_stuck(RunRows& rows, Execution& run, const AttemptError& error, Effects&
   rows.save(run);
 }
 
+// Signals that nobody has waited for wait on in the next run.
+void take_signals_along(RunRows& rows, const Execution& run, Execution& next) {
+  std::vector<Event> signals;
+  for (const Event& event : rows.events(run.id)) {
+    if (event.kind != Event::Kind::signal || event.step != 0) continue;
+    if (auto signal = rows.take_signal(run.id, event.name)) signals.push_back(*std::move(signal));
+  }
+  if (signals.empty()) return;
+  append(rows, next, signals);
+  for (const Event& signal : signals) rows.put_signal(next.id, signal);
+  rows.save(next);
+}
+
 void go_on_as(RunRows& rows, Execution& run, const Turn::Continued& continued, Effects& effects) {
   Execution next = run;
   next.id = continued.id;
@@ -124,6 +137,7 @@ void go_on_as(RunRows& rows, Execution& run, const Turn::Continued& continued, E
     rows.put_wait(wait);
   }
   rows.insert(next);
+  take_signals_along(rows, run, next);
   if (next.identity) rows.give_identity(next);
   announce(next, effects);
   store_closed(rows, run, effects);
@@ -168,11 +182,14 @@ TurnOutcome commit_turn(RunRows& rows, const Turn& turn) {
       close_run(*run, Status::failed, rows.now());
       store_closed(rows, *run, outcome.effects);
     } else {
-      bool news = run->run.events > turn.seen;
+      const std::int64_t before = run->run.events;
+      bool news = before > turn.seen;
       run->run.seen = turn.seen;
       run->run.stuck = 0;
       run->error.reset();
       ask(rows, *run, turn, outcome.effects, news);
+      // A step that replaces another of this run has an outcome for that one.
+      news = news || run->run.events - before > std::ssize(turn.events);
       if (!is_closed(run->status)) end(rows, *run, turn, outcome.effects, news);
     }
   }
