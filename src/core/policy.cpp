@@ -1,5 +1,7 @@
 #include "core/policy.h"
 
+#include <algorithm>
+
 namespace hapax {
 
 void QueuePolicies::set(std::string name_space, std::string queue, QueuePolicy policy) {
@@ -18,6 +20,13 @@ const QueuePolicy& QueuePolicies::of(std::string_view name_space, std::string_vi
 
 Duration QueuePolicies::retention(std::string_view name_space, std::string_view queue, Kind kind) const {
   return of(name_space, queue).retention.value_or(kind == Kind::task ? task_retention : workflow_retention);
+}
+
+bool QueuePolicies::any_deleted_at_once() const {
+  const auto deletes = [](const auto& entry) { return entry.second.retention == Duration::zero(); };
+  return task_retention == Duration::zero() || workflow_retention == Duration::zero() ||
+         std::any_of(queues_.begin(), queues_.end(), deletes) ||
+         std::any_of(everywhere_.begin(), everywhere_.end(), deletes);
 }
 
 }  // namespace hapax

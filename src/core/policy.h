@@ -40,6 +40,7 @@ class QueuePolicies {
   Duration retention(const Execution& execution) const {
     return retention(execution.name_space, execution.queue, execution.kind);
   }
+  bool any_deleted_at_once() const;  // there may be queues whose executions are deleted when they are closed
 
   Duration task_retention = std::chrono::days(7);
   Duration workflow_retention = std::chrono::days(30);

@@ -49,5 +49,18 @@ TEST(QueuePolicies, RetentionIsTheQueuesOrThatOfTheKind) {
   EXPECT_EQ(policies.retention(task), 1h);
 }
 
+TEST(QueuePolicies, AnyQueueMayBeTheOneThatIsDeletedAtOnce) {
+  QueuePolicy unretained;
+  unretained.retention = 0ms;
+  QueuePolicies policies, of_one, everywhere, of_kind;
+  EXPECT_FALSE(policies.any_deleted_at_once());
+  of_one.set("default", "brief", unretained);
+  EXPECT_TRUE(of_one.any_deleted_at_once());
+  everywhere.set_everywhere("brief", unretained);
+  EXPECT_TRUE(everywhere.any_deleted_at_once());
+  of_kind.workflow_retention = 0ms;
+  EXPECT_TRUE(of_kind.any_deleted_at_once());
+}
+
 }  // namespace
 }  // namespace hapax

@@ -1,4 +1,5 @@
 // Group commit: one thread that hands the store, in one call, everything that arrived while the last call was committing.
+// Or several, for a store that gains by committing beside itself: then two puts under way at the same time have no order.
 //
 // An idle lane commits one item at once. A busy one gathers: the callers it has just answered come back within a moment, one
 // by one, and to commit the first of them alone would keep all the others waiting for a whole commit. So after a batch it
@@ -30,13 +31,16 @@ class Lane {
   using Done = Reply<std::vector<Outcome>>;
 
   // `commit` gives one outcome for each item, or throws. When it throws outcome_unknown and `repeatable`, the same batch is
-  // sent again, until the store knows. A batch has at most `max_batch` items, or one put() of more.
-  Lane(Commit commit, std::size_t max_batch, bool repeatable)
-      : commit_(std::move(commit)), max_batch_(max_batch), repeatable_(repeatable), thread_([this] { run(); }) {}
+  // sent again, until the store knows. A batch has at most `max_batch` items, or one put() of more. With several
+  // `committers`, `commit` runs that often at once.
+  Lane(Commit commit, std::size_t max_batch, bool repeatable, std::size_t committers = 1)
+      : commit_(std::move(commit)), max_batch_(max_batch), repeatable_(repeatable) {
+    for (std::size_t i = 0; i < committers; ++i) threads_.emplace_back([this] { run(); });
+  }
 
   ~Lane() { stop(); }
 
-  // Answers on the lane's thread once the items are committed, together and in their order.
+  // Answers on a thread of the lane's once the items are committed, together and in their order.
   void put(std::vector<Item> items, Done done) {
     {
       std::lock_guard lock(mutex_);
@@ -49,14 +53,16 @@ class Lane {
     done(std::make_exception_ptr(Failure(Failure::Code::stopped, "the engine is shutting down")));
   }
 
-  // Commits what was put, then ends the thread. What is put later is answered with Failure::stopped.
+  // Commits what was put, then ends the threads. What is put later is answered with Failure::stopped.
   void stop() {
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
       arrived_.notify_one();
     }
-    if (thread_.joinable()) thread_.join();
+    for (std::thread& thread : threads_) {
+      if (thread.joinable()) thread.join();
+    }
   }
 
   std::int64_t commits() const { return commits_; }
@@ -109,6 +115,7 @@ class Lane {
 
   // Waits for work and takes a batch of it. The groups keep their size: their items are moved out, not erased.
   bool take(std::vector<Group>& groups, std::vector<Item>& batch) {
+    const std::lock_guard alone(taking_);
     std::unique_lock lock(mutex_);
     if (last_callers_ >= kBusy) {
       enough_ = last_callers_ / 2;
@@ -140,6 +147,7 @@ class Lane {
   const Commit commit_;
   const std::size_t max_batch_;
   const bool repeatable_;
+  std::mutex taking_;  // one thread at a time waits for work
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Group> waiting_;
@@ -147,7 +155,7 @@ class Lane {
   std::size_t last_callers_ = 0;  // that the last commit answered
   bool stopping_ = false;
   std::atomic<std::int64_t> commits_ = 0, failures_ = 0;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace hapax

@@ -79,6 +79,19 @@ TEST(Lane, NeverCommitsMoreThanItsBoundAtOnce) {
   EXPECT_THAT(sizes, ElementsAre(1, 3, 3, 1));
 }
 
+TEST(Lane, CommitsAsManyBatchesAtOnceAsItHasCommitters) {
+  std::latch both_commit(2);
+  IntLane lane(
+      [&](std::span<const int> items) {
+        both_commit.arrive_and_wait();
+        return doubled(items);
+      },
+      1, true, 2);
+  std::future<std::vector<int>> first = std::async(std::launch::async, [&] { return put_and_wait(lane, {1}); });
+  EXPECT_THAT(put_and_wait(lane, {2}), ElementsAre(4));
+  EXPECT_THAT(first.get(), ElementsAre(2));
+}
+
 TEST(Lane, RepeatsABatchWhoseOutcomeIsUnknown) {
   int calls = 0;
   IntLane lane(

@@ -17,6 +17,7 @@ class ForwardingStore : public Store {
   void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
     store_->set_policies(std::move(policies));
   }
+  std::size_t submitters() const override { return store_->submitters(); }
   std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
     return store_->submit(submissions);
   }

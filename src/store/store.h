@@ -299,6 +299,9 @@ class Store {
   // The rules that the verbs below apply from now on. They apply to what is stored already, too.
   virtual void set_policies(std::shared_ptr<const QueuePolicies> policies) = 0;
 
+  // How many calls of submit() at once get more done than one after the other.
+  virtual std::size_t submitters() const { return 1; }
+
   // Creates executions, or finds the ones that stand for them. A submission whose id exists is answered as created.
   virtual std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) = 0;
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "core/rate.h"
 #include "core/transition.h"
@@ -71,14 +72,34 @@ const Statement kCountRunningByKey{
 const Statement kPark{"park", "UPDATE open SET parked = true WHERE id = ANY($1::uuid[])"};
 const Statement kUnparkAll{"unpark_all", "UPDATE open SET parked = false WHERE parked"};
 
+// What an attempt begins with. It is far less than all of a row, and the claim writes nothing else.
+constexpr Column kStartColumns[] = {
+    {"id", Type::uuid},              {"due_at", Type::int8},        {"attempt", Type::int4},
+    {"started_at", Type::int8},      {"lease_secret", Type::bytea}, {"lease_expires_at", Type::int8},
+    {"attempt_ends_by", Type::int8}, {"worker", Type::bytea},
+};
+
 std::string start_sql() {
-  std::string assignments;
-  for (const Column& column : kStateColumns) {
-    assignments += fmt::format("{0}{1} = g.{1}", assignments.empty() ? "" : ", ", column.name);
+  std::string assignments = fmt::format("status = {}", static_cast<int>(Status::running));
+  for (const Column& column : std::span(kStartColumns).subspan(1)) {
+    assignments += fmt::format(", {0} = g.{0}", column.name);
   }
   return fmt::format("UPDATE open o SET {} FROM {}, {} WHERE o.ctid = s.place", assignments,
-                     unnest(state_row_columns(), 1, "g"), lookup_place("open", "id", "g.id", "s"));
+                     unnest(kStartColumns, 1, "g"), lookup_place("open", "id", "g.id", "s"));
 }
+
+void write_start(Columns& columns, const Execution& started) {
+  columns.begin_row();
+  columns.next().raw(started.id);
+  columns.next().time_if(started.due_at());
+  columns.next().integer(started.attempt);
+  columns.next().time_if(started.started_at);
+  columns.next().raw_if(started.lease_secret);
+  columns.next().time_if(started.lease_expires_at);
+  columns.next().time_if(started.attempt_ends_by);
+  columns.next().bytes(started.worker);
+}
+
 const Statement kStart{"start", start_sql()};
 
 void keep_earliest(std::optional<Time>& earliest, std::optional<Time> time) {
@@ -114,6 +135,29 @@ class QueueTurn {
     position_ = 0;
     ended_ = all_read_ = held_by_rate_ = false;
     look_again_.reset();
+    scanned_.reset();
+  }
+
+  // Reads ahead, so that the queues of a request take one round trip: what is sent here is received there.
+  void send_scan() {
+    scan_from_ = claim_.begin_of(queue_no_);
+    scan_began_ = ScanPace::Clock::now();
+    Parameters parameters;
+    parameters.int4(queue_no_).time(workspace_.now()).int4(scan_from_.priority).int8(to_ms(scan_from_.run_at));
+    workspace_.connection().send(kDue, parameters.int8(chunk_));
+  }
+  void receive_scan() {
+    scanned_ = workspace_.connection().receive();
+    if (!scan_from_.is_known()) {
+      claim_.scanned(queue_no_, ScanPace::Clock::now() - scan_began_, scanned_->size());
+    } else if (scanned_->size() < chunk_) {  // there may be more before that
+      look_again_ = workspace_.now() + claim_.wait_for_scan(queue_no_);
+    }
+  }
+
+  // Others have passed over what was locked here and is not taken: they are to look again.
+  void end_request() {
+    if (position_ < candidates_.size()) claim_.left_some_ = true;
   }
 
   // The first due task that the limits let through, or null.
@@ -142,7 +186,7 @@ class QueueTurn {
       rate_changed_ = true;
     }
     start_attempt(row.execution, request.worker, request.secret, request.lease, workspace_.now());
-    write_state_row(started_, row);
+    write_start(started_, row.execution);
     claim_.ended_at(queue_no_, {row.execution.priority, row.execution.run_at - kLooseEnd});
     return std::move(row.execution);
   }
@@ -153,7 +197,7 @@ class QueueTurn {
       Parameters parameters;
       started_.bind(parameters);
       workspace_.connection().send_silently(kStart, parameters);
-      started_ = Columns(state_row_columns());
+      started_ = Columns(kStartColumns);
     }
     if (parked_.size() > 0) {
       Parameters parameters;
@@ -199,8 +243,12 @@ class QueueTurn {
       end();
       return;
     }
-    write();
-    const Rows rows = scan();
+    if (!scanned_) {
+      write();
+      send_scan();
+      receive_scan();
+    }
+    const Rows rows = *std::exchange(scanned_, std::nullopt);
     candidates_.clear();
     position_ = 0;
     bool any_key = false;
@@ -221,20 +269,6 @@ class QueueTurn {
     } else if (!candidates_.empty()) {
       claim_.set_keys(queue_no_, false);
     }
-  }
-
-  Rows scan() {
-    const Claim::Position from = claim_.begin_of(queue_no_);
-    const auto began = ScanPace::Clock::now();
-    Parameters parameters;
-    parameters.int4(queue_no_).time(workspace_.now()).int4(from.priority).int8(to_ms(from.run_at)).int8(chunk_);
-    Rows rows = workspace_.connection().run(kDue, parameters);
-    if (!from.is_known()) {
-      claim_.scanned(queue_no_, ScanPace::Clock::now() - began, rows.size());
-    } else if (rows.size() < chunk_) {  // there may be more before that
-      look_again_ = workspace_.now() + claim_.wait_for_scan(queue_no_);
-    }
-    return rows;
   }
 
   void count_running_by_key() {
@@ -281,7 +315,10 @@ class QueueTurn {
   std::vector<Row> candidates_;
   std::size_t position_ = 0;
   bool ended_ = false, all_read_ = false;
-  Columns started_{state_row_columns()};
+  Claim::Position scan_from_;
+  ScanPace::Clock::time_point scan_began_;
+  std::optional<Rows> scanned_;
+  Columns started_{kStartColumns};
   Array parked_{Type::uuid};
 };
 
@@ -298,19 +335,21 @@ std::vector<QueueName> queues_of(const ClaimRequest& request) {
   return names;
 }
 
-void add_events(Connection& connection, ClaimOutcome& outcome) {
-  std::size_t workflows = 0;
+std::vector<const Execution*> workflows_in(const ClaimOutcome& outcome) {
+  std::vector<const Execution*> runs;
   for (const Execution& execution : outcome.executions) {
-    if (execution.kind != Kind::workflow) continue;
-    send_read_events(connection, execution.id, execution.run.seen, kAllEvents);
-    ++workflows;
+    if (execution.kind == Kind::workflow) runs.push_back(&execution);
   }
-  while (outcome.events.size() < workflows) outcome.events.push_back(receive_events(connection));
+  return runs;
 }
 
 ClaimOutcome claim_one(Connection& connection, const ClaimRequest& request, const std::vector<QueueTurn*>& turns) {
   const std::int64_t limit = std::max(request.limit, 0);
   for (QueueTurn* turn : turns) turn->begin_request(limit, turns.size() == 1);
+  if (limit > 0 && turns.size() > 1) {
+    for (QueueTurn* turn : turns) turn->send_scan();
+    for (QueueTurn* turn : turns) turn->receive_scan();
+  }
   ClaimOutcome outcome;
   while (std::ssize(outcome.executions) < limit) {
     QueueTurn* first = nullptr;
@@ -321,12 +360,20 @@ ClaimOutcome claim_one(Connection& connection, const ClaimRequest& request, cons
     if (!first) break;
     outcome.executions.push_back(first->take_next(request));
   }
-  for (QueueTurn* turn : turns) turn->write();
-  if (std::ssize(outcome.executions) < limit) {
+  for (QueueTurn* turn : turns) {
+    turn->write();
+    turn->end_request();
+  }
+  const bool wants_more = std::ssize(outcome.executions) < limit;
+  const std::vector<const Execution*> workflows = workflows_in(outcome);
+  if (!workflows.empty()) send_read_news(connection, workflows);
+  if (wants_more) {
     for (QueueTurn* turn : turns) turn->send_next_at();
+  }
+  if (!workflows.empty()) outcome.events = receive_news(connection, workflows.size());
+  if (wants_more) {
     for (QueueTurn* turn : turns) keep_earliest(outcome.next_at, turn->receive_next_at());
   }
-  add_events(connection, outcome);
   return outcome;
 }
 

@@ -14,9 +14,12 @@ constexpr const char* kSettings =
     "set_config('client_encoding', 'UTF8', {0}), set_config('enable_seqscan', 'off', {0}),"
     " set_config('enable_bitmapscan', 'off', {0}), set_config('enable_hashjoin', 'off', {0}),"
     " set_config('enable_mergejoin', 'off', {0}), set_config('jit', 'off', {0}),"
-    " set_config('plan_cache_mode', 'force_generic_plan', {0}),"
+    " set_config('plan_cache_mode', 'force_generic_plan', {0}), set_config('lock_timeout', '{2}', {0}),"
     " set_config('synchronous_commit', CASE WHEN {1} THEN 'off' WHEN current_setting('synchronous_commit') = 'off'"
     " THEN 'on' ELSE current_setting('synchronous_commit') END, {0})";
+
+const Statement kBegin{"begin", "BEGIN"};
+const Statement kCommit{"commit", "COMMIT"};
 
 std::string trimmed(const char* message) {
   std::string text = message ? message : "";
@@ -51,6 +54,13 @@ Failure Refused::as_failure() const {
   if (family == "XX") return {Code::corrupt, what()};
   if (sqlstate_ == "3F000" || sqlstate_ == "42P01" || sqlstate_ == "42703") {
     return {Code::misuse, std::string(what()) + ": the schema is not Hapax's or was dropped; run `hapax migrate`"};
+  }
+  if (is("55P03")) {
+    return {Code::unavailable, std::string(what()) + ": a transaction has been open for long that submitted the same key, or"
+                                                     " to the same new queue; commit it, or roll it back"};
+  }
+  if (is("57014")) {
+    return {Code::unavailable, std::string(what()) + ": it took too long; ask for less, by status, key or queue"};
   }
   if (family == "42" || family == "28" || family == "3D") return {Code::misuse, what()};
   return {Code::unavailable, what()};
@@ -97,7 +107,8 @@ void Connection::configure() {
   const char* local = options_.pooled ? "true" : "false";
   dispatch(Pending::silent, nullptr,
            fmt::format("SELECT {}, set_config('search_path', {}, {})",
-                       fmt::format(fmt::runtime(kSettings), local, options_.synchronous ? "false" : "true"),
+                       fmt::format(fmt::runtime(kSettings), local, options_.synchronous ? "false" : "true",
+                                   options_.lock_timeout_ms),
                        quoted(options_.schema), local),
            {});
 }
@@ -106,7 +117,7 @@ void Connection::begin() {
   committing_ = false;
   explicit_ = true;
   if (borrowed_) return;
-  dispatch(Pending::silent, nullptr, "BEGIN", {});
+  dispatch(Pending::silent, &kBegin, kBegin.sql, {});
   if (options_.pooled) configure();
 }
 
@@ -167,7 +178,7 @@ Rows Connection::receive() {
 
 void Connection::commit() {
   if (borrowed_) return;
-  if (explicit_) dispatch(Pending::silent, nullptr, "COMMIT", {});
+  if (explicit_) dispatch(Pending::silent, &kCommit, kCommit.sql, {});
   committing_ = true;
   queue_sync();
   while (!pending_.empty()) next();
@@ -175,7 +186,7 @@ void Connection::commit() {
 
 Rows Connection::receive_and_commit() {
   if (borrowed_) return receive();
-  if (explicit_) dispatch(Pending::silent, nullptr, "COMMIT", {});
+  if (explicit_) dispatch(Pending::silent, &kCommit, kCommit.sql, {});
   committing_ = true;
   queue_sync();
   Rows rows = next();

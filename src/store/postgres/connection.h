@@ -19,6 +19,7 @@ struct ConnectionOptions {
   std::string schema = "hapax";
   bool pooled = false;      // behind a pooler that hands out server connections for a transaction each
   bool synchronous = true;  // false: a commit does not wait for the disk
+  int lock_timeout_ms = 0;  // after which a wait for somebody else's lock is given up; 0: never
 };
 
 // A statement with a name, under which each connection prepares it once. The name is unique in the program.

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <set>
 
 #include "store/postgres/run_rows.h"
 #include "store/postgres/verbs.h"
@@ -55,33 +55,21 @@ using RequestKey = std::pair<std::string, std::string>;
 // The keys of a batch, locked.
 class Requests {
  public:
-  Requests(Connection& connection, std::span<const ControlRequest> requests) : connection_(connection) {
-    connection.send_silently(kPlaceRequests, keys_of(requests));
-    connection.send(kLockRequests, keys_of(requests));
-  }
+  explicit Requests(Connection& connection) : connection_(connection) {}
 
-  void receive() {
-    const Rows rows = connection_.receive();
-    for (int i = 0; i < rows.size(); ++i) {
-      Cells cells(rows, i);
-      std::string name_space = cells.text();
-      Stored& stored = all_[{std::move(name_space), cells.text()}];
-      PastRequest& past = stored.past;
-      past.action = cells.word<ControlRequest::Action>();
-      past.target = cells.raw<ExecutionId>();
-      past.outcome.kind = cells.word<ControlOutcome::Kind>();
-      past.outcome.changed = cells.boolean();
-      past.outcome.status = cells.word<Status>();
-      past.outcome.other = cells.raw_if<ExecutionId>();
-      past.workflow_id = cells.text_if();
-      past.parameters = cells.raw<InputHash>();
-      past.outcome.execution = cells.raw_if<ExecutionId>();
-      past.outcome.steps = static_cast<std::int32_t>(cells.integer());
-      stored.expires_at = cells.time();
+  // One that a cleanup deletes is there when ours would be placed, and gone when it is locked: then there is room for ours.
+  void lock(std::span<const ControlRequest> requests) {
+    std::set<RequestKey> missing;
+    for (const ControlRequest& request : requests) missing.emplace(request.name_space, request.request_key);
+    while (!missing.empty()) {
+      connection_.send_silently(kPlaceRequests, keys_of(missing));
+      connection_.send(kLockRequests, keys_of(missing));
+      receive(connection_.receive());
+      std::erase_if(missing, [&](const RequestKey& key) { return all_.contains(key); });
     }
   }
 
-  Stored& of(const ControlRequest& request) { return all_[{request.name_space, request.request_key}]; }
+  Stored& of(const ControlRequest& request) { return all_.at({request.name_space, request.request_key}); }
 
   void write() {
     Columns columns(kRequestColumns);
@@ -110,11 +98,31 @@ class Requests {
   }
 
  private:
-  static Parameters keys_of(std::span<const ControlRequest> requests) {
+  void receive(const Rows& rows) {
+    for (int i = 0; i < rows.size(); ++i) {
+      Cells cells(rows, i);
+      std::string name_space = cells.text();
+      Stored& stored = all_[{std::move(name_space), cells.text()}];
+      PastRequest& past = stored.past;
+      past.action = cells.word<ControlRequest::Action>();
+      past.target = cells.raw<ExecutionId>();
+      past.outcome.kind = cells.word<ControlOutcome::Kind>();
+      past.outcome.changed = cells.boolean();
+      past.outcome.status = cells.word<Status>();
+      past.outcome.other = cells.raw_if<ExecutionId>();
+      past.workflow_id = cells.text_if();
+      past.parameters = cells.raw<InputHash>();
+      past.outcome.execution = cells.raw_if<ExecutionId>();
+      past.outcome.steps = static_cast<std::int32_t>(cells.integer());
+      stored.expires_at = cells.time();
+    }
+  }
+
+  static Parameters keys_of(const std::set<RequestKey>& wanted) {
     Array name_spaces(Type::bytea), keys(Type::bytea);
-    for (const ControlRequest& request : requests) {
-      name_spaces.bytes(request.name_space);
-      keys.bytes(request.request_key);
+    for (const auto& [name_space, key] : wanted) {
+      name_spaces.bytes(name_space);
+      keys.bytes(key);
     }
     Parameters parameters;
     parameters.array(std::move(name_spaces)).array(std::move(keys));
@@ -133,9 +141,9 @@ std::vector<ControlOutcome> control(Runner& runner, std::span<const ControlReque
     if (!request.workflow_id) ids.push_back(request.target);
   }
   return runner.transact([&](Workspace& workspace) {
-    Requests stored(workspace.connection(), requests);
     const Time now = workspace.now();
-    stored.receive();
+    Requests stored(workspace.connection());
+    stored.lock(requests);
     workspace.lock(ids, Workspace::Extent::whole);
     PostgresRows rows(workspace);
     std::vector<ControlOutcome> outcomes;

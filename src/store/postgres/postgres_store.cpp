@@ -27,6 +27,7 @@ class PostgresStore final : public Store {
       : options_(connection_options(options)),
         handle_(new_handle_name()),
         runner_(options_, options.connections, clock),
+        submit_(runner_),
         claim_(runner_),
         sweep_(runner_),
         notifies_(options.notify),
@@ -44,8 +45,11 @@ class PostgresStore final : public Store {
     claim_.forget_positions();
   }
 
+  // While one waits for the disk, another computes; and their waits are one.
+  std::size_t submitters() const override { return 2; }
+
   std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
-    auto outcomes = postgres::submit(runner_, submissions);
+    auto outcomes = submit_(submissions);
     for (const Submission& submission : submissions) {
       if (submission.run_at) claim_.forget_positions();
     }
@@ -54,7 +58,11 @@ class PostgresStore final : public Store {
     return outcomes;
   }
 
-  std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override { return claim_(requests); }
+  std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override {
+    auto outcomes = claim_(requests);
+    tell_if(claim_.take_left_some());
+    return outcomes;
+  }
 
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     auto outcomes = postgres::extend(runner_, extensions);
@@ -153,6 +161,7 @@ class PostgresStore final : public Store {
   const ConnectionOptions options_;
   const std::string handle_;
   Runner runner_;
+  Submit submit_;
   Claim claim_;
   Sweep sweep_;
   const bool notifies_;

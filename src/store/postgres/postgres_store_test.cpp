@@ -1,6 +1,7 @@
 // What only a PostgreSQL store has: its schema, its connections, somebody else's transaction.
 #include "store/postgres/postgres_store.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <libpq-fe.h>
 
@@ -161,6 +162,23 @@ TEST(PostgresRestart, StoreGoesOnWhereItStood) {
   }
 }
 
+using PostgresSubmit = PostgresTest;
+
+TEST_F(PostgresSubmit, NewOnesAreFoundAmongDuplicatesWhereThoseAreExpected) {
+  using Kind = SubmitOutcome::Kind;
+  const auto store = open_postgres_store(at(url_));
+  const auto kinds = [&](std::vector<Submission> batch) {
+    std::vector<Kind> kinds;
+    for (const SubmitOutcome& outcome : store->submit(batch)) kinds.push_back(outcome.kind);
+    return kinds;
+  };
+  kinds({Task().key("a")});
+  kinds({Task().key("a")});  // from here on they are expected
+  EXPECT_THAT(kinds({Task().key("a"), Task().key("b"), Task().key("b"), Task(), Task().key("a").input("2")}),
+              testing::ElementsAre(Kind::duplicate, Kind::created, Kind::duplicate, Kind::created, Kind::conflict));
+  EXPECT_THAT(all_in(*store), SizeIs(3));
+}
+
 // A connection and a transaction of the caller's.
 class PostgresOwnTransaction : public PostgresTest {
  protected:
@@ -212,6 +230,40 @@ TEST_F(PostgresOwnTransaction, DuplicateFindsTheExecutionOfBefore) {
   EXPECT_EQ(outcome.execution.id, before.execution.id);
   EXPECT_EQ(submit(Task().key("k").input("2")).kind, SubmitOutcome::Kind::conflict);
   run("COMMIT");
+}
+
+TEST_F(PostgresOwnTransaction, OneThatStaysOpenHoldsUpItsKeyForSomeSecondsOnly) {
+  run("BEGIN");
+  submit(Task().key("k"));
+  const Submission task = Task().key("k");
+  try {
+    store_->submit({&task, 1});
+    FAIL() << "the key was free";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Failure::Code::unavailable);
+    EXPECT_THAT(failure.what(), HasSubstr("a transaction has been open for long"));
+  }
+  run("ROLLBACK");
+  EXPECT_EQ(store_->submit({&task, 1}).at(0).kind, SubmitOutcome::Kind::created);
+}
+
+// As a cleanup does it: it locks the entry first, and deletes it later.
+TEST_F(PostgresOwnTransaction, EntryThatIsDeletedWhileASubmissionWaitsForItIsMadeAnew) {
+  const Submission before = Task().key("k");
+  store_->submit({&before, 1});
+  run("BEGIN");
+  run("SELECT hash FROM hapax.identities FOR UPDATE");
+  const Submission after = Task().key("k").reuse(Reuse::replace);
+  std::thread submitter([&] { EXPECT_EQ(store_->submit({&after, 1}).at(0).kind, SubmitOutcome::Kind::created); });
+  while (run("SELECT count(*) FROM pg_locks WHERE NOT granted") == "0") std::this_thread::yield();
+  for (const char* table : {"identities", "open", "executions"}) run(fmt::format("DELETE FROM hapax.{}", table).c_str());
+  run("COMMIT");
+  submitter.join();
+  EXPECT_EQ(run("SELECT count(*) FROM hapax.identities"), "1");
+  const Submission again = Task().key("k");
+  const SubmitOutcome outcome = store_->submit({&again, 1}).at(0);
+  EXPECT_EQ(outcome.kind, SubmitOutcome::Kind::duplicate);
+  EXPECT_EQ(outcome.execution.id, after.execution.id);
 }
 
 TEST_F(PostgresOwnTransaction, NeedsOneThatWasBegun) {

@@ -16,6 +16,9 @@ constexpr const char* kEitherState =
 const Statement kFind{
     "find", fmt::format("SELECT {} FROM executions e JOIN {} WHERE e.id = $1::uuid", row_columns(true), kEitherState)};
 
+// What may have to walk through much ends after ten seconds.
+const Statement kBound{"bound_read", "SELECT set_config('statement_timeout', '10000', true)"};
+
 const Statement kCount{"count", R"sql(
 SELECT q.name_space, q.queue, sum(n.pending)::int8, sum(n.running)::int8, min(n.oldest) FROM (
   SELECT queue_no, count(*) FILTER (WHERE status = 0) AS pending, count(*) FILTER (WHERE status = 1) AS running,
@@ -84,7 +87,7 @@ std::string list_sql(const ListFilter& filter, Parameters& parameters) {
 }  // namespace
 
 std::optional<Execution> find(Runner& runner, const std::string& name_space, const ExecutionId& id) {
-  return runner.read([&](Workspace& workspace) -> std::optional<Execution> {
+  return runner.read_aside([&](Workspace& workspace) -> std::optional<Execution> {
     workspace.connection().send(kFind, Parameters().raw(id));
     workspace.now();
     const Rows rows = workspace.connection().receive();
@@ -99,9 +102,10 @@ std::optional<Execution> find(Runner& runner, const std::string& name_space, con
 }
 
 std::vector<Execution> list(Runner& runner, const ListFilter& filter) {
-  return runner.read([&](Workspace& workspace) {
+  return runner.read_aside([&](Workspace& workspace) {
     Parameters parameters;
     const std::string sql = list_sql(filter, parameters);
+    workspace.connection().send_silently(kBound);
     workspace.connection().send(sql, parameters);
     workspace.now();
     const Rows rows = workspace.connection().receive();
@@ -119,7 +123,8 @@ std::vector<Execution> list(Runner& runner, const ListFilter& filter) {
 }
 
 std::vector<QueueCount> count(Runner& runner) {
-  return runner.read([](Workspace& workspace) {
+  return runner.read_aside([](Workspace& workspace) {
+    workspace.connection().send_silently(kBound);
     workspace.connection().send(kCount);
     workspace.now();
     const Rows rows = workspace.connection().receive();
@@ -138,7 +143,7 @@ std::vector<QueueCount> count(Runner& runner) {
 }
 
 std::optional<FoundIdentity> find_identity(Runner& runner, const IdentityHash& hash) {
-  return runner.read([&](Workspace& workspace) -> std::optional<FoundIdentity> {
+  return runner.read_aside([&](Workspace& workspace) -> std::optional<FoundIdentity> {
     workspace.read_identities({hash}, {});
     const LedgerEntry* entry = workspace.entry(hash);
     if (!entry) return std::nullopt;
@@ -158,7 +163,7 @@ std::vector<std::optional<ExecutionId>> owners(Runner& runner, std::span<const O
     hashes.push_back(query.hash);
     ids.push_back(query.submission);
   }
-  return runner.read([&](Workspace& workspace) {
+  return runner.read_aside([&](Workspace& workspace) {
     workspace.read_identities(hashes, ids);
     std::vector<std::optional<ExecutionId>> owners;
     for (const OwnerQuery& query : queries) {
@@ -171,7 +176,7 @@ std::vector<std::optional<ExecutionId>> owners(Runner& runner, std::span<const O
 }
 
 std::vector<Event> history(Runner& runner, const ExecutionId& run, std::int64_t after, std::int32_t limit) {
-  return runner.read([&](Workspace& workspace) {
+  return runner.read_aside([&](Workspace& workspace) {
     workspace.now();
     send_read_events(workspace.connection(), run, after, std::max(limit, 0));
     return receive_events(workspace.connection());
@@ -179,7 +184,7 @@ std::vector<Event> history(Runner& runner, const ExecutionId& run, std::int64_t 
 }
 
 std::vector<SettingDocument> settings(Runner& runner) {
-  return runner.read([](Workspace& workspace) {
+  return runner.read_aside([](Workspace& workspace) {
     workspace.connection().send(kSettings);
     workspace.now();
     const Rows rows = workspace.connection().receive();

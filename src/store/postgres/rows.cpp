@@ -245,7 +245,7 @@ void write_facts(Columns& columns, const Row& row) {
   columns.next().bytes(e.input);
 }
 
-void write_state_row(Columns& columns, const Row& row) {
+void write_state_row(Columns& columns, const Row& row, bool has_parent) {
   const Execution& e = row.execution;
   columns.begin_row();
   columns.next().raw(e.id);
@@ -253,7 +253,7 @@ void write_state_row(Columns& columns, const Row& row) {
   columns.next().word(e.kind);
   columns.next().integer(e.priority);
   columns.next().bytes_if(e.concurrency_key);
-  columns.next().boolean(e.parent.has_value());
+  columns.next().boolean(has_parent);
 
   columns.next().word(e.status);
   columns.next().time(e.run_at);

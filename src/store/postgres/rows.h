@@ -107,7 +107,7 @@ class Columns {
 };
 
 void write_facts(Columns& columns, const Row& row);
-void write_state_row(Columns& columns, const Row& row);  // of state_row_columns()
+void write_state_row(Columns& columns, const Row& row, bool has_parent);  // of state_row_columns()
 
 // The small number that stands for an idempotency key in its index. Equal keys have equal numbers; not the reverse.
 std::int32_t key_number(std::string_view key);

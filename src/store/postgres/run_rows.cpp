@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "store/postgres/run_tables.h"
 #include "store/postgres/verbs.h"
 #include "store/workflow/rules.h"
 
@@ -22,13 +21,7 @@ std::optional<ExecutionId> PostgresRows::latest_run(const std::string& name_spac
   return latest;
 }
 
-std::vector<ExecutionId> PostgresRows::steps_of(const ExecutionId& run) {
-  std::vector<ExecutionId> steps = postgres::steps_of(workspace_.connection(), run);
-  for (const Execution* execution : workspace_.new_executions()) {
-    if (execution->parent == run) steps.push_back(execution->id);
-  }
-  return steps;
-}
+std::vector<ExecutionId> PostgresRows::steps_of(const ExecutionId& run) { return workspace_.lock_open_steps(run); }
 
 void PostgresRows::insert(const Execution& execution) {
   Row row;
@@ -66,48 +59,56 @@ void PostgresRows::give_identity(const Execution& execution) {
 }
 
 void PostgresRows::append(const ExecutionId& run, const std::vector<Event>& events) {
-  append_events(workspace_.connection(), run, events);
+  workspace_.runs().append(run, events);
 }
 
 std::vector<Event> PostgresRows::events(const ExecutionId& run) {
-  send_read_events(workspace_.connection(), run, 0, kAllEvents);
-  return receive_events(workspace_.connection());
+  send_read_events(connection(), run, 0, kAllEvents);
+  return receive_events(connection());
 }
 
 void PostgresRows::replace_events(const ExecutionId& run, const std::vector<Event>& events) {
-  erase_events(workspace_.connection(), run);
+  erase_events(connection(), run);
   append(run, events);
 }
 
-void PostgresRows::put_wait(const Wait& wait) { postgres::put_wait(workspace_.connection(), wait); }
+void PostgresRows::put_wait(const Wait& wait) { postgres::put_wait(connection(), wait); }
 
-std::vector<Wait> PostgresRows::waits_of(const ExecutionId& run) {
-  return postgres::waits_of(workspace_.connection(), run);
-}
+std::vector<Wait> PostgresRows::waits_of(const ExecutionId& run) { return postgres::waits_of(connection(), run); }
 
 std::vector<Wait> PostgresRows::waits_on(const ExecutionId& execution) {
-  return postgres::waits_on(workspace_.connection(), execution);
+  return postgres::waits_on(connection(), execution);
 }
 
 void PostgresRows::erase_wait(const ExecutionId& run, std::int32_t step) {
-  postgres::erase_wait(workspace_.connection(), run, step);
+  postgres::erase_wait(connection(), run, step);
 }
 
-void PostgresRows::erase_waits(const ExecutionId& run) { postgres::erase_waits(workspace_.connection(), run); }
+void PostgresRows::erase_waits(const ExecutionId& run) { workspace_.runs().erase_waits(run); }
 
 void PostgresRows::put_signal(const ExecutionId& run, const Event& signal) {
-  postgres::put_signal(workspace_.connection(), run, signal);
+  postgres::put_signal(connection(), run, signal);
 }
 
 std::optional<Event> PostgresRows::take_signal(const ExecutionId& run, const std::string& name) {
-  return postgres::take_signal(workspace_.connection(), run, name);
+  return postgres::take_signal(connection(), run, name);
+}
+
+Connection& PostgresRows::connection() {
+  workspace_.runs().write(workspace_.connection());
+  return workspace_.connection();
 }
 
 std::vector<TurnOutcome> commit_turns(Runner& runner, std::span<const Turn> turns) {
-  std::vector<ExecutionId> ids;
-  for (const Turn& turn : turns) ids.push_back(turn.token.execution);
+  std::vector<ExecutionId> runs, steps;
+  for (const Turn& turn : turns) {
+    runs.push_back(turn.token.execution);
+    for (const auto& [step, submission] : turn.starts) {
+      steps.push_back(step_id(turn.token.execution, submission.execution.type, step));
+    }
+  }
   return runner.transact([&](Workspace& workspace) {
-    workspace.lock(ids, Workspace::Extent::whole);
+    workspace.lock_runs(runs, steps);
     PostgresRows rows(workspace);
     std::vector<TurnOutcome> outcomes;
     for (const Turn& turn : turns) outcomes.push_back(hapax::commit_turn(rows, turn));

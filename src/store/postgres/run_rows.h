@@ -43,6 +43,8 @@ class PostgresRows final : public RunRows {
   std::optional<Event> take_signal(const ExecutionId& run, const std::string& name) override;
 
  private:
+  Connection& connection();  // for what is not gathered
+
   Workspace& workspace_;
   const Time now_;
   std::optional<Execution> erased_;

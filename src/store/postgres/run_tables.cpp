@@ -14,21 +14,30 @@ constexpr Column kEventColumns[] = {
     {"status", Type::int2}, {"value", Type::bytea}, {"error_type", Type::bytea}, {"error_message", Type::bytea},
 };
 
+std::vector<Column> append_columns() {
+  constexpr Column kRun[] = {{"run", Type::uuid}};
+  return std::span(kRun) + std::span(kEventColumns);
+}
+const std::vector<Column> kAppendColumns = append_columns();
+
 const Statement kAppend{"append_events",
-                        fmt::format("INSERT INTO events (run, {}) SELECT $1::uuid, {} FROM {}", names(kEventColumns),
-                                    names(kEventColumns, "g"), unnest(kEventColumns, 2, "g"))};
+                        fmt::format("INSERT INTO events ({}) SELECT {} FROM {}", names(kAppendColumns),
+                                    names(kAppendColumns, "g"), unnest(kAppendColumns, 1, "g"))};
 const Statement kEvents{"read_events", fmt::format("SELECT {} FROM events WHERE run = $1::uuid AND no > $2::int8"
                                                    " ORDER BY no LIMIT $3::int8",
                                                    names(kEventColumns))};
+const Statement kNews{
+    "read_news",
+    fmt::format("SELECT g.place, {} FROM unnest($1::uuid[], $2::int8[]) WITH ORDINALITY AS g (run, seen, place),"
+                " LATERAL (SELECT * FROM events x WHERE x.run = g.run AND x.no > g.seen ORDER BY x.no OFFSET 0) e",
+                names(kEventColumns, "e"))};
 const Statement kEraseEvents{"erase_events", "DELETE FROM events WHERE run = ANY($1::uuid[])"};
 
 const Statement kLatest{"latest_run",
-                        "SELECT e.id FROM (SELECT x.id, x.queue_no FROM executions x WHERE x.key_hash = $1::int4"
+                        "SELECT e.id FROM (SELECT x.id, x.queue_no, x.created_at FROM executions x WHERE x.key_hash = $1::int4"
                         " AND x.idempotency_key = $2::bytea AND x.kind = 1 OFFSET 0) e"
                         " WHERE (SELECT q.name_space FROM queues q WHERE q.queue_no = e.queue_no) = $3::bytea"
-                        " ORDER BY e.id DESC LIMIT 1"};
-const Statement kSteps{"steps_of", "SELECT id FROM executions WHERE parent = $1::uuid ORDER BY id"};
-
+                        " ORDER BY e.created_at DESC, e.id DESC LIMIT 1"};
 const Statement kPutWait{
     "put_wait",
     "INSERT INTO waits (run, step, signal, until, awaits)"
@@ -47,6 +56,9 @@ const Statement kPutSignal{"put_signal",
 const Statement kTakeSignal{"take_signal",
                             "DELETE FROM signals WHERE ctid = (SELECT x.ctid FROM signals x WHERE x.run = $1::uuid"
                             " AND x.name = $2::bytea ORDER BY x.no LIMIT 1) RETURNING no, at, value"};
+const Statement kFreeSteps{"free_steps",
+                           "UPDATE closed SET has_parent = false WHERE has_parent AND id = ANY(ARRAY(SELECT x.id"
+                           " FROM executions x WHERE x.parent = ANY($1::uuid[])))"};
 const Statement kEraseSignals{"erase_signals", "DELETE FROM signals WHERE run = ANY($1::uuid[])"};
 
 Parameters runs_parameter(const std::vector<ExecutionId>& runs) {
@@ -55,6 +67,22 @@ Parameters runs_parameter(const std::vector<ExecutionId>& runs) {
   Parameters parameters;
   parameters.array(std::move(array));
   return parameters;
+}
+
+Event read_event(Cells& cells) {
+  Event event;
+  event.no = cells.integer();
+  event.at = cells.time();
+  event.kind = cells.word<Event::Kind>();
+  event.step = static_cast<std::int32_t>(cells.integer());
+  event.name = cells.text();
+  event.key = cells.text_if();
+  event.execution = cells.raw_if<ExecutionId>();
+  event.until = cells.time_if();
+  if (const auto status = cells.integer_if()) event.status = static_cast<Status>(*status);
+  event.value = cells.text_if();
+  if (auto type = cells.text_if()) event.error = AttemptError{*std::move(type), cells.text()};
+  return event;
 }
 
 std::vector<Wait> read_waits(const Rows& rows) {
@@ -73,28 +101,37 @@ std::vector<Wait> read_waits(const Rows& rows) {
 
 }  // namespace
 
-void append_events(Connection& connection, const ExecutionId& run, const std::vector<Event>& events) {
-  if (events.empty()) return;
-  Columns columns(kEventColumns);
+RunChanges::RunChanges() : appended_(kAppendColumns) {}
+
+void RunChanges::append(const ExecutionId& run, const std::vector<Event>& events) {
   for (const Event& event : events) {
-    columns.begin_row();
-    columns.next().integer(event.no);
-    columns.next().time(event.at);
-    columns.next().word(event.kind);
-    columns.next().integer(event.step);
-    columns.next().bytes(event.name);
-    columns.next().bytes_if(event.key);
-    columns.next().raw_if(event.execution);
-    columns.next().time_if(event.until);
-    event.status ? columns.next().word(*event.status) : columns.next().null();
-    columns.next().bytes_if(event.value);
-    event.error ? columns.next().bytes(event.error->type) : columns.next().null();
-    event.error ? columns.next().bytes(event.error->message) : columns.next().null();
+    appended_.begin_row();
+    appended_.next().raw(run);
+    appended_.next().integer(event.no);
+    appended_.next().time(event.at);
+    appended_.next().word(event.kind);
+    appended_.next().integer(event.step);
+    appended_.next().bytes(event.name);
+    appended_.next().bytes_if(event.key);
+    appended_.next().raw_if(event.execution);
+    appended_.next().time_if(event.until);
+    event.status ? appended_.next().word(*event.status) : appended_.next().null();
+    appended_.next().bytes_if(event.value);
+    event.error ? appended_.next().bytes(event.error->type) : appended_.next().null();
+    event.error ? appended_.next().bytes(event.error->message) : appended_.next().null();
   }
-  Parameters parameters;
-  parameters.raw(run);
-  columns.bind(parameters);
-  connection.send_silently(kAppend, parameters);
+}
+
+void RunChanges::erase_waits(const ExecutionId& run) { waitless_.push_back(run); }
+
+void RunChanges::write(Connection& connection) {
+  if (appended_.rows() > 0) {
+    Parameters parameters;
+    appended_.bind(parameters);
+    connection.send_silently(kAppend, parameters);
+    appended_ = Columns(kAppendColumns);
+  }
+  if (!waitless_.empty()) connection.send_silently(kEraseWaits, runs_parameter(std::exchange(waitless_, {})));
 }
 
 void erase_events(Connection& connection, const ExecutionId& run) {
@@ -110,20 +147,31 @@ std::vector<Event> receive_events(Connection& connection) {
   std::vector<Event> events;
   for (int i = 0; i < rows.size(); ++i) {
     Cells cells(rows, i);
-    Event& event = events.emplace_back();
-    event.no = cells.integer();
-    event.at = cells.time();
-    event.kind = cells.word<Event::Kind>();
-    event.step = static_cast<std::int32_t>(cells.integer());
-    event.name = cells.text();
-    event.key = cells.text_if();
-    event.execution = cells.raw_if<ExecutionId>();
-    event.until = cells.time_if();
-    if (const auto status = cells.integer_if()) event.status = static_cast<Status>(*status);
-    event.value = cells.text_if();
-    if (auto type = cells.text_if()) event.error = AttemptError{*std::move(type), cells.text()};
+    events.push_back(read_event(cells));
   }
   return events;
+}
+
+void send_read_news(Connection& connection, const std::vector<const Execution*>& runs) {
+  Array ids(Type::uuid), seen(Type::int8);
+  for (const Execution* run : runs) {
+    ids.raw(run->id);
+    seen.integer(run->run.seen);
+  }
+  Parameters parameters;
+  parameters.array(std::move(ids)).array(std::move(seen));
+  connection.send(kNews, parameters);
+}
+
+std::vector<std::vector<Event>> receive_news(Connection& connection, std::size_t runs) {
+  const Rows rows = connection.receive();
+  std::vector<std::vector<Event>> news(runs);
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    const auto place = static_cast<std::size_t>(cells.integer());
+    news.at(place - 1).push_back(read_event(cells));
+  }
+  return news;
 }
 
 std::optional<ExecutionId> latest_run(Connection& connection, const std::string& name_space,
@@ -132,13 +180,6 @@ std::optional<ExecutionId> latest_run(Connection& connection, const std::string&
       connection.run(kLatest, Parameters().int4(key_number(workflow_id)).bytes(workflow_id).bytes(name_space));
   if (rows.empty()) return std::nullopt;
   return Cells(rows, 0).raw<ExecutionId>();
-}
-
-std::vector<ExecutionId> steps_of(Connection& connection, const ExecutionId& run) {
-  const Rows rows = connection.run(kSteps, Parameters().raw(run));
-  std::vector<ExecutionId> steps;
-  for (int i = 0; i < rows.size(); ++i) steps.push_back(Cells(rows, i).raw<ExecutionId>());
-  return steps;
 }
 
 void put_wait(Connection& connection, const Wait& wait) {
@@ -156,10 +197,6 @@ std::vector<Wait> waits_on(Connection& connection, const ExecutionId& execution)
 
 void erase_wait(Connection& connection, const ExecutionId& run, std::int32_t step) {
   connection.send_silently(kEraseWait, Parameters().raw(run).int4(step));
-}
-
-void erase_waits(Connection& connection, const ExecutionId& run) {
-  connection.send_silently(kEraseWaits, runs_parameter({run}));
 }
 
 void put_signal(Connection& connection, const ExecutionId& run, const Event& signal) {
@@ -181,7 +218,7 @@ std::optional<Event> take_signal(Connection& connection, const ExecutionId& run,
 }
 
 void erase_runs(Connection& connection, const std::vector<ExecutionId>& runs) {
-  for (const Statement* statement : {&kEraseEvents, &kEraseWaits, &kEraseSignals}) {
+  for (const Statement* statement : {&kEraseEvents, &kEraseWaits, &kEraseSignals, &kFreeSteps}) {
     connection.send_silently(*statement, runs_parameter(runs));
   }
 }

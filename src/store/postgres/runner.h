@@ -2,9 +2,11 @@
 // errors as Failures.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <type_traits>
 
 #include "store/postgres/pool.h"
@@ -16,7 +18,8 @@ class Runner {
  public:
   // Without a clock of the caller's, the time is the server's. The clock must outlive the runner.
   Runner(ConnectionOptions options, std::size_t connections, const Clock* clock)
-      : pool_(std::move(options), connections),
+      : pool_(with_bounds(std::move(options)), connections),
+        reads_(static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, connections / 3))),
         clock_(clock),
         queues_([this](const std::vector<QueueName>& queues) { add_queues(queues); }) {}
 
@@ -68,6 +71,13 @@ class Runner {
     });
   }
 
+  // The same for those who only ask: they leave most connections to those who work.
+  template <class Work>
+  std::invoke_result_t<Work, Workspace&> read_aside(Work work) {
+    const Aside aside(reads_);
+    return read(std::move(work));
+  }
+
   // One statement that changes something, in one round trip.
   Rows run_at_once(const Statement& statement, const Parameters& parameters) {
     return attempt([&](Connection& connection) {
@@ -105,6 +115,25 @@ class Runner {
 
  private:
   static constexpr int kMostConflicts = 20;
+  static constexpr int kLockTimeoutMs = 3000;
+
+  using Reads = std::counting_semaphore<>;
+  class Aside {
+   public:
+    explicit Aside(Reads& reads) : reads_(reads) { reads_.acquire(); }
+    ~Aside() { reads_.release(); }
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+
+   private:
+    Reads& reads_;
+  };
+
+  // Somebody's open transaction must not hold up everybody for good.
+  static ConnectionOptions with_bounds(ConnectionOptions options) {
+    options.lock_timeout_ms = kLockTimeoutMs;
+    return options;
+  }
 
   template <class Work>
   std::invoke_result_t<Work, Connection&> attempt_reading(Work work) {
@@ -121,6 +150,7 @@ class Runner {
   Pool::Lease take();
 
   Pool pool_;
+  Reads reads_;
   const Clock* clock_;
   QueueBook queues_;
   std::atomic<std::int64_t> ahead_ms_ = 0;  // the server's clock of this machine's

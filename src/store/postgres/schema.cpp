@@ -100,7 +100,8 @@ ALTER TABLE open SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_thre
 
 -- The same of those that are closed, written once.
 CREATE TABLE closed (LIKE open INCLUDING DEFAULTS, PRIMARY KEY (id));
-CREATE INDEX closed_ends ON closed (queue_no, finished_at, id);
+-- A step stays as long as the run that has it: has_parent says that there is one.
+CREATE INDEX closed_ends ON closed (queue_no, finished_at, id) WHERE NOT has_parent;
 -- What operators look for among much that is well.
 CREATE INDEX unsuccessful ON closed (id) WHERE status > 3;
 

@@ -1,8 +1,11 @@
 // Submitting, in up to three steps. Most submissions are new: one statement, which knows no rules, creates those whose
 // identity nobody has. The others are read without a lock: mostly they are duplicates, and an answer needs no more. What is
 // left takes an identity over, and is decided again under its lock.
+//
+// Where the last submissions were mostly duplicates, the next ones probably are: then they are read first, too.
 #include <fmt/format.h>
 
+#include <numeric>
 #include <unordered_set>
 
 #include "core/reuse.h"
@@ -38,7 +41,7 @@ held AS (
 added AS (
   INSERT INTO executions ({1})
   SELECT {2} FROM given g, t WHERE g.identity_hash IS NULL OR g.id IN (SELECT owner FROM held)
-  ON CONFLICT DO NOTHING RETURNING id),
+  RETURNING id),
 opened AS (
   INSERT INTO open (id, queue_no, kind, priority, concurrency_key, has_parent, status, run_at, due_at, attempt, attempt_limit,
                     deadline_at, worker)
@@ -167,11 +170,15 @@ class SubmitBatch {
   SubmitBatch(Runner& runner, std::span<const Submission> submissions)
       : runner_(runner), submissions_(submissions), outcomes_(submissions.size()) {}
 
-  std::vector<SubmitOutcome> run() {
-    std::vector<QueueName> queues;
-    for (const Submission& submission : submissions_) queues.push_back(queue_of(submission));
-    runner_.add_queues(queues);
-    std::vector<std::size_t> rest = create_new();
+  // Whether more than half of them were known.
+  bool met_known() const { return 2 * known_ > submissions_.size(); }
+
+  std::vector<SubmitOutcome> run(bool expect_known) {
+    runner_.add_queues(queues());
+    std::vector<std::size_t> rest(submissions_.size());
+    std::iota(rest.begin(), rest.end(), std::size_t{0});
+    if (expect_known) rest = answer_known(rest);
+    if (!rest.empty()) rest = create_new(rest);
     try {
       if (!rest.empty()) rest = answer_known(rest);
       if (!rest.empty()) take_over(rest);
@@ -184,11 +191,23 @@ class SubmitBatch {
   }
 
  private:
-  std::vector<std::size_t> create_new() {
+  std::vector<QueueName> queues() const {
+    std::vector<QueueName> queues;
+    for (const Submission& submission : submissions_) {
+      const Execution& execution = submission.execution;
+      const bool is_last = !queues.empty() && queues.back().queue == execution.queue &&
+                           queues.back().name_space == execution.name_space && queues.back().kind == execution.kind;
+      if (!is_last) queues.push_back(queue_of(submission));
+    }
+    return queues;
+  }
+
+  // Gives back those that were not created, of which some may be new all the same.
+  std::vector<std::size_t> create_new(const std::vector<std::size_t>& items) {
     std::vector<std::size_t> tried, rest;
     Touched touched;
     Columns columns(all_given());
-    for (std::size_t i = 0; i < submissions_.size(); ++i) {
+    for (const std::size_t i : items) {
       const Submission& submission = submissions_[i];
       const bool may_be_new = !submission.dry_run && !touched.contains(submission.execution);
       touched.add(submission.execution);
@@ -251,6 +270,7 @@ class SubmitBatch {
       workspace.read_identities(hashes, ids);
       std::vector<std::size_t> rest;
       Touched touched;
+      std::size_t known = 0;
       bool cancels = false;  // an owner: which may change others, so that whatever comes later has to wait
       for (const std::size_t i : items) {
         const Execution& execution = submissions_[i].execution;
@@ -258,12 +278,14 @@ class SubmitBatch {
             cancels || touched.contains(execution) ? std::nullopt : decide(workspace, submissions_[i], false);
         if (outcome) {
           outcomes_[i] = *std::move(outcome);
+          ++known;
         } else {
           touched.add(execution);
           rest.push_back(i);
           cancels = cancels || submissions_[i].reuse == Reuse::replace;
         }
       }
+      known_ += known;
       return rest;
     });
   }
@@ -283,6 +305,7 @@ class SubmitBatch {
   std::span<const Submission> submissions_;
   std::vector<SubmitOutcome> outcomes_;
   bool any_created_ = false;
+  std::size_t known_ = 0;
 };
 
 }  // namespace
@@ -291,9 +314,12 @@ SubmitOutcome submit_locked(Workspace& workspace, const Submission& submission) 
   return decide(workspace, submission, true).value();
 }
 
-std::vector<SubmitOutcome> submit(Runner& runner, std::span<const Submission> submissions) {
+std::vector<SubmitOutcome> Submit::operator()(std::span<const Submission> submissions) {
   if (submissions.empty()) return {};
-  return SubmitBatch(runner, submissions).run();
+  SubmitBatch batch(runner_, submissions);
+  std::vector<SubmitOutcome> outcomes = batch.run(expect_known_);
+  expect_known_ = batch.met_known();
+  return outcomes;
 }
 
 bool release_identity(Runner& runner, const std::string& name_space, const IdentityHash& hash) {

@@ -30,11 +30,9 @@ const Statement kQueues{"queue_numbers", "SELECT queue_no FROM queues"};
 // In the order of the namespaces and queues; within each, the longest closed first.
 const Statement kOverRetention{"over_retention",
                                "SELECT c.id FROM unnest($1::int4[], $2::int8[]) AS g (queue_no, closed_by),"
-                               " LATERAL (SELECT s.id FROM closed s JOIN " +
-                                   lookup("executions", "id", "s.id", "e") +
-                                   " ON true WHERE s.queue_no = g.queue_no AND s.finished_at <= g.closed_by"
-                                   " AND (SELECT true FROM executions p WHERE p.id = e.parent) IS NULL"
-                                   " ORDER BY s.finished_at, s.id LIMIT $3::int8) c LIMIT $3::int8"};
+                               " LATERAL (SELECT s.id FROM closed s WHERE s.queue_no = g.queue_no"
+                               " AND s.finished_at <= g.closed_by AND NOT s.has_parent"
+                               " ORDER BY s.finished_at, s.id LIMIT $3::int8) c LIMIT $3::int8"};
 
 const Statement kDeadTombstones{
     "dead_tombstones",
@@ -134,7 +132,7 @@ SweepOutcome Sweep::operator()(std::int32_t limit) {
   if (!ids.empty()) {
     outcome = runner_.transact([&](Workspace& workspace) {
       SweepOutcome swept;
-      workspace.lock(ids, Workspace::Extent::state);
+      workspace.lock_with_runs(ids);
       for (const ExecutionId& id : ids) {
         const Effects effects = sweep_one(workspace, id);
         swept.closed.insert(swept.closed.end(), effects.closed.begin(), effects.closed.end());

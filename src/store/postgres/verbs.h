@@ -14,7 +14,15 @@
 
 namespace hapax::postgres {
 
-std::vector<SubmitOutcome> submit(Runner& runner, std::span<const Submission> submissions);
+class Submit {
+ public:
+  explicit Submit(Runner& runner) : runner_(runner) {}
+  std::vector<SubmitOutcome> operator()(std::span<const Submission> submissions);
+
+ private:
+  Runner& runner_;
+  std::atomic<bool> expect_known_ = false;  // the last ones were mostly duplicates
+};
 // One submission in a workspace whose identities are locked.
 SubmitOutcome submit_locked(Workspace& workspace, const Submission& submission);
 
@@ -32,6 +40,8 @@ class Claim {
   void limits_changed() { unpark_ = true; }
   // Something may be ready before the place at which the last scan ended.
   void forget_positions();
+  // Since it was last asked: whether others may have been kept from what was left then.
+  bool take_left_some() { return left_some_.exchange(false); }
 
  private:
   friend class QueueTurn;
@@ -62,6 +72,7 @@ class Claim {
 
   Runner& runner_;
   std::atomic<bool> unpark_ = true;
+  std::atomic<bool> left_some_ = false;
   std::mutex mutex_;
   std::map<std::int32_t, Known> queues_;
 };

@@ -21,6 +21,19 @@ const Statement kLockClosed{"lock_closed", lock_rows_sql("closed", false)};
 const Statement kLockOpenWhole{"lock_open_whole", lock_rows_sql("open", true)};
 const Statement kLockClosedWhole{"lock_closed_whole", lock_rows_sql("closed", true)};
 
+// Whose step an execution is never changes, so that the runs can be locked first.
+const Statement kLockRunsOfSteps{
+    "lock_runs_of_steps",
+    fmt::format("SELECT {} FROM open s JOIN {} ON true WHERE s.id = ANY(ARRAY(SELECT x.parent FROM executions x"
+                " WHERE x.id = ANY($1::uuid[]) AND x.parent IS NOT NULL)) ORDER BY s.id FOR UPDATE OF s",
+                row_columns(false), lookup("executions", "id", "s.id", "e"))};
+const Statement kLockOpenSteps{
+    "lock_open_steps",
+    fmt::format("SELECT {} FROM open s JOIN {} ON true WHERE s.id = ANY(ARRAY(SELECT x.id FROM executions x"
+                " WHERE x.parent = $1::uuid)) ORDER BY s.id FOR UPDATE OF s",
+                row_columns(true), lookup("executions", "id", "s.id", "e"))};
+const Statement kReadIds{"read_ids", "SELECT id FROM executions WHERE id = ANY($1::uuid[])"};
+
 constexpr const char* kEitherState =
     "LATERAL (SELECT * FROM open o WHERE o.id = e.id UNION ALL SELECT * FROM closed c WHERE c.id = e.id) s";
 
@@ -58,6 +71,12 @@ Parameters ids_of(const std::vector<ExecutionId>& ids) {
   Parameters parameters;
   parameters.array(std::move(array));
   return parameters;
+}
+
+std::vector<ExecutionId> ids_in(const Rows& rows) {
+  std::vector<ExecutionId> ids;
+  for (int i = 0; i < rows.size(); ++i) ids.push_back(Cells(rows, i).raw<ExecutionId>());
+  return ids;
 }
 
 template <class Hashes>
@@ -122,30 +141,41 @@ std::vector<IdentityHash> Workspace::identities_of(const std::vector<ExecutionId
   return hashes;
 }
 
-void Workspace::lock(std::vector<ExecutionId> ids, Extent extent) {
+void Workspace::lock(std::vector<ExecutionId> ids, Extent extent, bool with_runs,
+                     const std::vector<ExecutionId>& new_steps) {
   if (ids.empty()) return;
   sort_unique(ids);
-  const std::vector<IdentityHash> hashes = identities_of(ids, extent);
+  std::vector<IdentityHash> hashes;
+  if (extent == Extent::whole || policies_.any_deleted_at_once()) hashes = identities_of(ids, extent);
+  const bool with_input = extent == Extent::whole;
   if (!hashes.empty()) {
     connection_.send(kLockIdentities, hashes_of(hashes));
     connection_.send(kReadTombstones, hashes_of(hashes));
   }
-  send_lock_rows(ids, extent == Extent::whole);
+  if (with_runs) connection_.send(kLockRunsOfSteps, ids_of(ids));
+  connection_.send(with_input ? kLockOpenWhole : kLockOpen, ids_of(ids));
+  if (!new_steps.empty()) connection_.send(kReadIds, ids_of(new_steps));
+  now();
   if (!hashes.empty()) {
     receive_entries(connection_.receive());
     receive_tombstones(connection_.receive());
   }
-  receive_locked_rows();
-  find_again(ids, extent == Extent::whole);
+  // All of them before any is looked at: to name their queues may take a statement of its own.
+  const Rows runs = with_runs ? connection_.receive() : Rows();
+  const Rows open = connection_.receive();
+  const Rows steps = new_steps.empty() ? Rows() : connection_.receive();
+  absent_.insert(new_steps.begin(), new_steps.end());
+  for (const ExecutionId& id : ids_in(steps)) absent_.erase(id);
+  receive_rows(runs);
+  receive_rows(open);
+  lock_closed_rows(ids, with_input);
   complete_entries();
 }
 
 Row* Workspace::load(const ExecutionId& id) {
-  if (!rows_.contains(id)) {
-    now();
-    send_lock_rows({id}, true);
-    receive_locked_rows();
-    find_again({id}, true);
+  if (!rows_.contains(id) && !absent_.contains(id)) {
+    lock_rows({id});
+    if (!rows_.contains(id)) absent_.insert(id);
   }
   return find(id);
 }
@@ -156,28 +186,46 @@ void Workspace::lock_open(const std::vector<ExecutionId>& ids) {
   receive_rows(connection_.receive());
 }
 
-void Workspace::send_lock_rows(const std::vector<ExecutionId>& ids, bool with_input) {
-  connection_.send(with_input ? kLockOpenWhole : kLockOpen, ids_of(ids));
-  connection_.send(with_input ? kLockClosedWhole : kLockClosed, ids_of(ids));
+std::vector<ExecutionId> Workspace::lock_open_steps(const ExecutionId& run) {
+  now();
+  receive_rows(connection_.run(kLockOpenSteps, Parameters().raw(run)));
+  std::vector<ExecutionId> steps;
+  for (const auto& [id, slot] : rows_) {
+    const Execution& execution = slot.row.execution;
+    if (execution.parent == run && !slot.is_erased && !is_closed(execution.status)) steps.push_back(id);
+  }
+  return steps;
+}
+
+bool Workspace::lock_missing(const std::vector<ExecutionId>& ids, const Statement& statement) {
+  std::vector<ExecutionId> missing;
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(missing),
+               [&](const ExecutionId& id) { return !rows_.contains(id); });
+  if (missing.empty()) return false;
+  receive_rows(connection_.run(statement, ids_of(missing)));
+  return true;
+}
+
+void Workspace::lock_rows(const std::vector<ExecutionId>& ids) {
+  now();
+  if (lock_missing(ids, kLockOpenWhole)) lock_closed_rows(ids, true);
 }
 
 // One that was closed when the open ones were looked through, and open again when the closed ones were, is in neither.
-void Workspace::find_again(const std::vector<ExecutionId>& ids, bool with_input) {
-  std::vector<ExecutionId> missing;
-  for (const ExecutionId& id : ids) {
-    if (!rows_.contains(id)) missing.push_back(id);
-  }
-  if (missing.empty()) return;
-  send_lock_rows(missing, with_input);
-  receive_locked_rows();
+void Workspace::lock_closed_rows(const std::vector<ExecutionId>& ids, bool with_input) {
+  const Statement& open = with_input ? kLockOpenWhole : kLockOpen;
+  const Statement& closed = with_input ? kLockClosedWhole : kLockClosed;
+  lock_missing(ids, closed) && lock_missing(ids, open) && lock_missing(ids, closed);
 }
 
 void Workspace::lock_identities(std::vector<IdentityHash> hashes, std::vector<ExecutionId> ids) {
   sort_unique(hashes);
-  std::vector<IdentityHash> missing;
-  std::copy_if(hashes.begin(), hashes.end(), std::back_inserter(missing),
-               [&](const IdentityHash& hash) { return !entries_.contains(hash); });
-  if (!missing.empty()) {
+  std::vector<IdentityHash> missing = hashes;
+  const auto forget_held = [&] {
+    std::erase_if(missing, [&](const IdentityHash& hash) { return entries_.contains(hash); });
+  };
+  // One that somebody deletes is there when ours would be placed, and gone when it is locked: then there is room for ours.
+  for (forget_held(); !missing.empty(); forget_held()) {
     connection_.send(kPlaceIdentities, hashes_of(missing));
     connection_.send(kLockIdentities, hashes_of(missing));
     connection_.send(kReadTombstones, hashes_of(missing));
@@ -188,20 +236,14 @@ void Workspace::lock_identities(std::vector<IdentityHash> hashes, std::vector<Ex
     receive_placed(placed);
   }
   now();
+  std::erase_if(ids, [&](const ExecutionId& id) { return rows_.contains(id) || absent_.contains(id); });
+  if (!ids.empty()) ids = ids_in(connection_.run(kReadIds, ids_of(ids)));
   for (const IdentityHash& hash : hashes) {
     const LedgerEntry* held = entry(hash);
     if (held && !held->tombstone) ids.push_back(held->owner);
   }
-  std::erase_if(ids, [&](const ExecutionId& id) { return rows_.contains(id); });
   sort_unique(ids);
-  if (!ids.empty()) {
-    send_lock_rows(ids, true);
-    receive_locked_rows();
-  }
-  for (const IdentityHash& hash : hashes) {
-    const LedgerEntry* held = entry(hash);
-    if (held && !held->tombstone) load(held->owner);
-  }
+  lock_rows(ids);
   complete_entries();
   check_owners(hashes);
 }
@@ -230,14 +272,6 @@ void Workspace::read_identities(const std::vector<IdentityHash>& hashes, const s
   receive_rows(named);
   complete_entries();
   check_owners(hashes);
-}
-
-// Both before either is looked at: to name their queues may take a statement of its own.
-void Workspace::receive_locked_rows() {
-  const Rows open = connection_.receive();
-  const Rows closed = connection_.receive();
-  receive_rows(open);
-  receive_rows(closed);
 }
 
 void Workspace::receive_rows(const Rows& rows) {

@@ -1,9 +1,9 @@
 // What one transaction has loaded and locked. The verbs apply the rules of core to it in memory, item after item, as the
 // memory store does to its tables; then everything that changed is written at once.
 //
-// Locks are taken in one order by everybody: request keys, identities by hash, executions by id, first those that are open, then
-// queues by number. A step out of order, as the rules of workflows take them, may be found by the server to be a deadlock; then
-// the transaction is repeated.
+// Locks are taken in one order by everybody: request keys, identities by hash, the runs of steps, executions by id, first those
+// that are open, then queues by number. A step out of order, as the rules of workflows take them, may be found by the server to
+// be a deadlock; then the transaction is repeated.
 #pragma once
 
 #include <map>
@@ -18,6 +18,7 @@
 #include "store/postgres/connection.h"
 #include "store/postgres/queue_book.h"
 #include "store/postgres/rows.h"
+#include "store/postgres/run_tables.h"
 #include "store/store.h"
 
 namespace hapax::postgres {
@@ -43,7 +44,15 @@ class Workspace {
     whole   // with them, and their identities
   };
   // Locks executions in order to change them. Where closing deletes them, they are locked as a whole.
-  void lock(std::vector<ExecutionId> ids, Extent extent);
+  void lock(std::vector<ExecutionId> ids, Extent extent) { lock(std::move(ids), extent, false, {}); }
+  // The same for those that may be steps, with the runs that they are steps of.
+  void lock_with_runs(std::vector<ExecutionId> ids) { lock(std::move(ids), Extent::state, true, {}); }
+  // The same for runs, which nobody else can give any of these steps then: so it is known which of them there are not.
+  void lock_runs(std::vector<ExecutionId> runs, const std::vector<ExecutionId>& steps) {
+    lock(std::move(runs), Extent::state, false, steps);
+  }
+  // The open steps of a run.
+  std::vector<ExecutionId> lock_open_steps(const ExecutionId& run);
   // The same for those of which only the state matters, and which stay open.
   void lock_open(const std::vector<ExecutionId>& ids);
   // Locks identities, making those that are missing, with their owners and the executions of these ids.
@@ -76,6 +85,9 @@ class Workspace {
   void put_entry(const Execution& owner, std::optional<Time> expires_at);
   void remove_entry(const IdentityHash& hash);
 
+  // What happens in the tables of workflows, gathered.
+  RunChanges& runs() { return runs_; }
+
   // Sends the changes since the last time. To be followed by a commit, or by nothing in somebody else's transaction.
   void write();
 
@@ -102,10 +114,11 @@ class Workspace {
     Time until;
   };
 
+  void lock(std::vector<ExecutionId> ids, Extent extent, bool with_runs, const std::vector<ExecutionId>& new_steps);
   std::vector<IdentityHash> identities_of(const std::vector<ExecutionId>& ids, Extent& extent);
-  void send_lock_rows(const std::vector<ExecutionId>& ids, bool with_input);
-  void find_again(const std::vector<ExecutionId>& ids, bool with_input);
-  void receive_locked_rows();
+  bool lock_missing(const std::vector<ExecutionId>& ids, const Statement& statement);
+  void lock_rows(const std::vector<ExecutionId>& ids);
+  void lock_closed_rows(const std::vector<ExecutionId>& ids, bool with_input);
   void receive_rows(const Rows& rows);
   void take_in(std::vector<Row> rows);
   void receive_entries(const Rows& rows);
@@ -118,6 +131,7 @@ class Workspace {
   static void describe(LedgerEntry& entry, const Execution& owner);
   Slot& slot_of(const Row& row) { return rows_.at(row.execution.id); }
   Duration retention_of_owner(const LedgerEntry& entry, const Execution* owner);
+  bool has_run(const Row& row);  // it is a step, and the run that has it is there
   bool is_unretained(const Row& row);
 
   void write_entries();
@@ -134,6 +148,8 @@ class Workspace {
   std::map<IdentityHash, EntrySlot> entries_;
   std::set<std::pair<std::int32_t, std::string>> freed_;  // slots of concurrency keys, by queue
   std::vector<Reported> reported_;
+  std::set<ExecutionId> absent_;  // nobody but this transaction can create them
+  RunChanges runs_;
 };
 
 }  // namespace hapax::postgres

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "store/postgres/run_rows.h"
-#include "store/postgres/run_tables.h"
 #include "store/postgres/workspace.h"
 #include "store/workflow/rules.h"
 
@@ -116,12 +115,12 @@ void Workspace::changed(Row& row) {
 }
 
 bool Workspace::is_unretained(const Row& row) {
-  const Execution& execution = row.execution;
-  if (policies_.retention(execution) != Duration::zero()) return false;
-  if (!execution.parent) return true;
-  const auto parent = rows_.find(*execution.parent);
-  return parent == rows_.end() ? !row.parent_exists : parent->second.is_erased;
+  if (policies_.retention(row.execution) != Duration::zero()) return false;
+  return !has_run(row);
 }
+
+// Under the run's lock: whoever deletes it frees its closed steps, or this one sees that it is gone.
+bool Workspace::has_run(const Row& row) { return row.execution.parent && load(*row.execution.parent); }
 
 std::optional<Execution> Workspace::settle(const ExecutionId& id, Effects& effects) {
   Row& row = *find(id);
@@ -187,6 +186,7 @@ void Workspace::remove_entry(const IdentityHash& hash) {
 }
 
 void Workspace::write() {
+  runs_.write(connection_);
   write_entries();
   write_rows();
   write_reports();
@@ -237,24 +237,24 @@ void Workspace::write_rows() {
                                                               : Row::Place::open;
     if (row.stored == Row::Place::nowhere) write_facts(facts, row);
     if (goal == row.stored) {
-      write_state_row(goal == Row::Place::open ? updated_open : updated_closed, row);
+      write_state_row(goal == Row::Place::open ? updated_open : updated_closed, row, false);
       continue;
     }
     if (row.stored == Row::Place::open) left_open.raw(id);
     if (row.stored == Row::Place::closed) left_closed.raw(id);
     if (goal == Row::Place::nowhere) erased.raw(id);
     if (goal == Row::Place::nowhere && row.execution.kind == Kind::workflow) erased_runs.push_back(id);
-    if (goal == Row::Place::open) write_state_row(opened, row);
-    if (goal == Row::Place::closed) write_state_row(closed, row);
+    if (goal == Row::Place::open) write_state_row(opened, row, row.execution.parent.has_value());
+    if (goal == Row::Place::closed) write_state_row(closed, row, has_run(row));
     row.stored = goal;
   }
   send_if_any(connection_, kDeleteOpen, std::move(left_open));
   send_if_any(connection_, kDeleteClosed, std::move(left_closed));
   send_if_any(connection_, kDeleteFacts, std::move(erased));
-  if (!erased_runs.empty()) erase_runs(connection_, erased_runs);
   send_if_any(connection_, kInsertFacts, facts);
   send_if_any(connection_, kInsertOpen, opened);
   send_if_any(connection_, kInsertClosed, closed);
+  if (!erased_runs.empty()) erase_runs(connection_, erased_runs);
   send_if_any(connection_, kUpdateOpen, updated_open);
   send_if_any(connection_, kUpdateClosed, updated_closed);
 }

@@ -1,4 +1,5 @@
-// What the rules of workflows need of a store: its rows, within one transaction. Each store has one; the rules are written once.
+// What the rules of workflows need of a store: its rows, within one transaction. Each store has one; the rules are
+// written once.
 #pragma once
 
 #include <optional>
@@ -32,7 +33,8 @@ class RunRows {
   // For update: nobody else changes it before this transaction ends.
   virtual std::optional<Execution> load(const ExecutionId& id) = 0;
   virtual std::optional<ExecutionId> latest_run(const std::string& name_space, const std::string& workflow_id) = 0;
-  virtual std::vector<ExecutionId> steps_of(const ExecutionId& run) = 0;  // tasks and children, by id
+  // Its open tasks and children, by id; closed ones may be among them.
+  virtual std::vector<ExecutionId> steps_of(const ExecutionId& run) = 0;
 
   virtual void insert(const Execution& execution) = 0;
   virtual void save(const Execution& execution) = 0;  // that was loaded, and changed
