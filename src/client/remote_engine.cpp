@@ -75,7 +75,7 @@ class RemoteEngine final : public Engine {
   void heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) override;
   void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) override;
   void control(ControlRequest request, Reply<ControlOutcome> reply) override;
-  void commit_turn(TurnRequest turn, Reply<TurnOutcome> reply) override;
+  void commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) override;
   std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) override;
   std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                              std::int32_t limit) override;
@@ -344,13 +344,13 @@ std::shared_ptr<Waiting> RemoteEngine::wait_closed(const std::string&, const Exe
 
 // ---- workflows
 
-void RemoteEngine::commit_turn(TurnRequest turn, Reply<TurnOutcome> reply) {
+void RemoteEngine::commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) {
   answer(reply, [&] {
-    const Exchanged exchanged = post("/v1/claims/turns", wire::write_turn(turn));
-    if (exchanged.status != 409) require(exchanged);  // 409: the lease is lost
-    const auto answered = wire::read_all(exchanged.body, "turns", wire::read_turn_outcome);
-    require_count(answered.size(), 1);
-    return answered.front();
+    const Exchanged exchanged = post("/v1/claims/turns", wire::write_turns(turns));
+    if (exchanged.status != 409) require(exchanged);  // 409: every lease is lost
+    auto answered = wire::read_all(exchanged.body, "turns", wire::read_turn_outcome);
+    require_count(answered.size(), turns.size());
+    return answered;
   });
 }
 

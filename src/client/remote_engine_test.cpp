@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <future>
 
-#include "client/dropping_proxy.h"
 #include "engine/local_engine.h"
 #include "http/parse_request.h"
 #include "http/server.h"
 #include "store/memory/memory_store.h"
+#include "support/cutting_proxy.h"
 #include "support/describe.h"
 #include "wire/write_answer.h"
 #include "wire/write_request.h"
@@ -463,7 +463,7 @@ TEST_F(Remote, AnEngineThatHasStoppedIsToldAsStopped) {
 }
 
 TEST_F(Remote, ALostAnswerIsAskedForAgainWhereThereIsAKey) {
-  DroppingProxy proxy(server->port());
+  CuttingProxy proxy(server->port());
   const auto through = connect_engine({.url = url_of(proxy.port()), .token = "", .name_space = kSpace});
   proxy.drop_answers(2);
   const auto receipt = std::get<Receipt>(submit(*through, request("charge", "order-1")));
@@ -478,7 +478,7 @@ TEST_F(Remote, ALostAnswerIsAskedForAgainWhereThereIsAKey) {
 }
 
 TEST_F(Remote, ALostAnswerWithoutAKeyIsSaidToBeUnknownAndNothingIsSentTwice) {
-  DroppingProxy proxy(server->port());
+  CuttingProxy proxy(server->port());
   const auto through = connect_engine({.url = url_of(proxy.port()), .token = "", .name_space = kSpace});
   std::size_t sent = 0;
   for (const bool kept_connection : {false, true}) {
@@ -490,7 +490,7 @@ TEST_F(Remote, ALostAnswerWithoutAKeyIsSaidToBeUnknownAndNothingIsSentTwice) {
 }
 
 TEST_F(Remote, AnswersThatKeepGettingLostAreGivenUpOn) {
-  DroppingProxy proxy(server->port());
+  CuttingProxy proxy(server->port());
   const auto through = connect_engine({.url = url_of(proxy.port()), .token = "", .name_space = kSpace});
   proxy.drop_answers(1000);
   EXPECT_EQ(failure_of([&] { submit(*through, request("charge", "k")); }).code(), Failure::Code::outcome_unknown);

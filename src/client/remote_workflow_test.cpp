@@ -3,11 +3,11 @@
 
 #include <future>
 
-#include "client/dropping_proxy.h"
 #include "client/remote_engine.h"
 #include "engine/local_engine.h"
 #include "http/server.h"
 #include "store/memory/memory_store.h"
+#include "support/cutting_proxy.h"
 #include "support/describe.h"
 #include "wire/event.h"
 #include "wire/write_answer.h"
@@ -74,7 +74,7 @@ TurnRequest turn_of(const Claimed& claimed) {
 }
 
 TurnOutcome commit(Engine& engine, const TurnRequest& turn) {
-  return await<TurnOutcome>([&](auto reply) { engine.commit_turn(turn, std::move(reply)); });
+  return await<std::vector<TurnOutcome>>([&](auto reply) { engine.commit_turns({turn}, std::move(reply)); }).at(0);
 }
 
 TurnRequest::Command wait_for(std::int32_t step, std::string signal) {
@@ -236,7 +236,7 @@ TEST_F(RemoteWorkflow, ControlOperationsAnswerAsTheLocalOnesDo) {
 }
 
 TEST_F(RemoteWorkflow, ATurnWhoseAnswerIsLostIsSentAgainAndCommittedOnce) {
-  DroppingProxy proxy(server->port());
+  CuttingProxy proxy(server->port());
   const auto through = connect(proxy.port());
   const ExecutionId id = begin(*remote, kId);
   TurnRequest turn = turn_of(claim(*remote).at(0));

@@ -10,7 +10,9 @@ constexpr std::size_t kMaxClaimBatch = 256;
 constexpr Duration kLongestAlarm{3'600'000};  // whoever is woken too early looks again, and arms the next one
 constexpr Duration kAfterFailure{200};         // until somebody else looks for what a failed call was woken for
 
-std::vector<Claimed> with_events(ClaimOutcome& outcome) {
+}  // namespace
+
+std::vector<Claimed> with_events(ClaimOutcome outcome) {
   std::vector<Claimed> claimed;
   claimed.reserve(outcome.executions.size());
   auto events = outcome.events.begin();
@@ -20,8 +22,6 @@ std::vector<Claimed> with_events(ClaimOutcome& outcome) {
   }
   return claimed;
 }
-
-}  // namespace
 
 struct ClaimDesk::Call : Waiting, std::enable_shared_from_this<Call> {
   enum class State { looking, asleep, ended };
@@ -99,11 +99,12 @@ void ClaimDesk::looked(const std::shared_ptr<Call>& call, Answer<std::vector<Cla
     ClaimOutcome outcome = std::move(std::move(answer).get().front());
     const bool filled = outcome.executions.size() == static_cast<std::size_t>(call->call.limit);
     if (!outcome.executions.empty()) {
-      std::vector<Claimed> claimed = with_events(outcome);
+      const auto next_at = outcome.next_at;
+      std::vector<Claimed> claimed = with_events(std::move(outcome));
       hooks_.handed_out(claimed);
       deliver(call, std::move(claimed));
       if (filled) pass_on(call);
-      if (outcome.next_at) arm(call, *outcome.next_at);
+      if (next_at) arm(call, *next_at);
     } else if (sleep_or_end(call, outcome.next_at)) {
       call->reply(std::vector<Claimed>());
     }

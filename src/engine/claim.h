@@ -20,6 +20,9 @@
 
 namespace hapax {
 
+// Each execution of the outcome with the events that belong to it.
+std::vector<Claimed> with_events(ClaimOutcome outcome);
+
 class ClaimDesk {
  public:
   // `handed_out` is told of every execution that was claimed, before the caller is; `give_back` gets those that were

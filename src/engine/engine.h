@@ -177,15 +177,15 @@ class Engine {
   virtual void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) = 0;
   virtual void control(ControlRequest request, Reply<ControlOutcome> reply) = 0;
 
-  virtual void commit_turn(TurnRequest turn, Reply<TurnOutcome> reply);
+  virtual void commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) = 0;
 
   // The latest run of a workflow, and a run's events after that one.
-  virtual std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id);
+  virtual std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) = 0;
   virtual std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
-                                     std::int32_t limit);
+                                     std::int32_t limit) = 0;
   // As wait_closed(), over all runs that the workflow continues as.
   virtual std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id,
-                                                 Duration wait, Reply<std::optional<Execution>> reply);
+                                                 Duration wait, Reply<std::optional<Execution>> reply) = 0;
 
   // Answers once the execution is closed or the wait is over, with the execution as it is then; nothing if unknown.
   virtual std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
@@ -215,13 +215,5 @@ class Engine {
   virtual EngineCounters counters() = 0;
   virtual std::vector<QueueCount> queue_counts() = 0;
 };
-
-inline void Engine::commit_turn(TurnRequest, Reply<TurnOutcome>) {}
-inline std::optional<Execution> Engine::find_workflow(const std::string&, const std::string&) { return {}; }
-inline std::vector<Event> Engine::history(const std::string&, const ExecutionId&, std::int64_t, std::int32_t) { return {}; }
-inline std::shared_ptr<Waiting> Engine::wait_workflow(const std::string&, const std::string&, Duration,
-                                                      Reply<std::optional<Execution>>) {
-  return nullptr;
-}
 
 }  // namespace hapax

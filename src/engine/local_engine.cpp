@@ -39,7 +39,7 @@ class StoreEngine final : public LocalEngine {
   void heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) override;
   void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) override;
   void control(ControlRequest request, Reply<ControlOutcome> reply) override;
-  void commit_turn(TurnRequest turn, Reply<TurnOutcome> reply) override;
+  void commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) override;
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                        Reply<std::optional<Execution>> reply) override;
   std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id, Duration wait,
@@ -75,11 +75,10 @@ class StoreEngine final : public LocalEngine {
   std::vector<SubmitOutcome> commit_submissions(std::span<const Submission> submissions);
   std::vector<FinishOutcome> commit_reports(std::span<const Report> reports);
   std::vector<ControlOutcome> commit_controls(std::span<const ControlRequest> requests);
-  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns);
+  std::vector<TurnOutcome> commit_resolved(std::span<const Turn> turns);
   void spread(const Effects& effects);
   void handed_out(const std::vector<Claimed>& claimed);
   void give_back(const std::vector<Claimed>& claimed);
-  void swept(const SweepOutcome& outcome);
   void announce(const Announcements& announcements);
   void reload_settings();
   void refuse_if_file_says_otherwise(const std::string& queue, bool paused) const;
@@ -119,7 +118,7 @@ StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
       store_(std::move(store)),
       settings_(options_),
       sweeper_(*store_, sweep_timer_, options_.cleanup_interval,
-               [this](const SweepOutcome& outcome) { swept(outcome); }),
+               [this](const Effects& effects) { spread(effects); }),
       results_(*store_, timer_, reader_),
       claims_(*store_, timer_,
               {.handed_out = [this](const std::vector<Claimed>& claimed) { handed_out(claimed); },
@@ -129,7 +128,7 @@ StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
       finish_lane_([this](std::span<const Report> batch) { return commit_reports(batch); }, kMaxCommit, true),
       extend_lane_([this](std::span<const Extension> batch) { return store_->extend(batch); }, kMaxCommit, true),
       control_lane_([this](std::span<const ControlRequest> batch) { return commit_controls(batch); }, kMaxCommit, true),
-      turn_lane_([this](std::span<const Turn> batch) { return commit_turns(batch); }, kMaxCommit, true) {
+      turn_lane_([this](std::span<const Turn> batch) { return commit_resolved(batch); }, kMaxCommit, true) {
   settings_.load(store_->settings());
   store_->set_policies(settings_.policies());
   store_->watch([this] { changed_elsewhere(); });
@@ -252,8 +251,13 @@ void StoreEngine::give_back(const std::vector<Claimed>& claimed) {
     ready[{execution.name_space, execution.queue, execution.kind}] += 1;
     extensions.push_back({{execution.id, execution.attempt, *execution.lease_secret}, Duration(0)});
   }
-  extend_lane_.put(std::move(extensions), [this, ready = std::move(ready)](const Answer<std::vector<ExtendOutcome>>&) {
+  extend_lane_.put(std::move(extensions), [this, ready = std::move(ready)](Answer<std::vector<ExtendOutcome>> answers) {
     announce(ready);
+    try {
+      for (const ExtendOutcome& outcome : std::move(answers).get()) spread(outcome.effects);
+    } catch (const Failure& failure) {
+      spdlog::warn("giving back: {}; it comes back when the leases end", failure.what());
+    }
   });
 }
 
@@ -262,6 +266,7 @@ void StoreEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vector
     try {
       std::vector<ExtendOutcome> outcomes = std::move(answers).get();
       for (const ExtendOutcome& outcome : outcomes) {
+        spread(outcome.effects);
         if (!outcome.ok) ++leases_lost_;
         if (outcome.lease_expires_at) sweeper_.due_by(*outcome.lease_expires_at);
       }
@@ -313,36 +318,38 @@ void StoreEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
 
 std::vector<ControlOutcome> StoreEngine::commit_controls(std::span<const ControlRequest> requests) {
   std::vector<ControlOutcome> outcomes = store_->control(requests);
-  for (const ControlOutcome& outcome : outcomes) spread(outcome.effects);
+  Effects effects;
+  for (const ControlOutcome& outcome : outcomes) effects.add(outcome.effects);
+  spread(effects);
   return outcomes;
 }
 
 // ---- workflows
 
-void StoreEngine::commit_turn(TurnRequest request, Reply<TurnOutcome> reply) {
-  const std::string name_space = request.name_space;
+void StoreEngine::commit_turns(std::vector<TurnRequest> requests, Reply<std::vector<TurnOutcome>> reply) {
   std::vector<Turn> turns;
-  turns.push_back(resolve_turn(name_space, std::move(request), settings_, options_, ids_.next(store_->now())));
-  turn_lane_.put(std::move(turns), [reply = std::move(reply)](Answer<std::vector<TurnOutcome>> answers) {
-    try {
-      reply(std::move(std::move(answers).get().front()));
-    } catch (...) {
-      reply(std::current_exception());
-    }
-  });
+  turns.reserve(requests.size());
+  const Time now = store_->now();
+  for (TurnRequest& request : requests) {
+    turns.push_back(resolve_turn(std::move(request), settings_, options_, ids_.next(now)));
+  }
+  turn_lane_.put(std::move(turns), std::move(reply));
 }
 
-std::vector<TurnOutcome> StoreEngine::commit_turns(std::span<const Turn> turns) {
+std::vector<TurnOutcome> StoreEngine::commit_resolved(std::span<const Turn> turns) {
   std::vector<TurnOutcome> outcomes = store_->commit_turns(turns);
+  Effects effects;
   for (const TurnOutcome& outcome : outcomes) {
     if (!outcome.accepted) ++leases_lost_;
-    spread(outcome.effects);
+    effects.add(outcome.effects);
   }
+  spread(effects);
   return outcomes;
 }
 
 // Tells everybody who waits what a verb changed.
 void StoreEngine::spread(const Effects& effects) {
+  if (effects.empty()) return;
   Announcements ready;
   for (const Closed& closed : effects.closed) {
     results_.closed(closed.id);
@@ -379,12 +386,8 @@ std::shared_ptr<Waiting> StoreEngine::wait_workflow(const std::string& name_spac
     reply(std::make_exception_ptr(Failure(Failure::Code::stopped, "the engine is shutting down")));
     return nullptr;
   }
-  const auto run = find_workflow(name_space, workflow_id);
-  if (!run) {
-    reply(std::optional<Execution>());
-    return nullptr;
-  }
-  return wait_for_runs(results_, *run, wait, std::move(reply));
+  return wait_for_runs(results_, reader_, name_space, wait, std::move(reply),
+                       [this, name_space, workflow_id] { return find_workflow(name_space, workflow_id); });
 }
 
 // ---- results, sweeps
@@ -396,16 +399,6 @@ std::shared_ptr<Waiting> StoreEngine::wait_closed(const std::string& name_space,
     return nullptr;
   }
   return results_.wait(name_space, id, wait, std::move(reply));
-}
-
-void StoreEngine::swept(const SweepOutcome& outcome) {
-  Announcements ready;
-  for (const Closed& closed : outcome.closed) {
-    results_.closed(closed.id);
-    ready[{closed.name_space, closed.queue, closed.kind}] += 1;
-  }
-  for (const Closed& pending : outcome.pending) ready[{pending.name_space, pending.queue, pending.kind}] += 1;
-  announce(ready);
 }
 
 void StoreEngine::announce(const Announcements& announcements) {

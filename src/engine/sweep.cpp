@@ -19,7 +19,7 @@ constexpr Duration kPurgePause{5};
 
 }  // namespace
 
-Sweeper::Sweeper(Store& store, Timer& timer, Duration cleanup_interval, std::function<void(const SweepOutcome&)> swept)
+Sweeper::Sweeper(Store& store, Timer& timer, Duration cleanup_interval, std::function<void(const Effects&)> swept)
     : store_(store), timer_(timer), cleanup_interval_(cleanup_interval), swept_(std::move(swept)) {}
 
 void Sweeper::start() {
@@ -48,9 +48,9 @@ void Sweeper::sweep() {
   std::optional<Time> next_due;
   try {
     SweepOutcome outcome = store_.sweep(kSweepLimit);
-    swept_count_ += static_cast<std::int64_t>(outcome.closed.size() + outcome.pending.size());
-    swept_(outcome);
-    next_due = outcome.more ? store_.now() : outcome.next_due;
+    swept_count_ += static_cast<std::int64_t>(outcome.effects.closed.size() + outcome.effects.ready.size());
+    next_due = outcome.more ? store_.now() : std::exchange(outcome.effects.next_due, std::nullopt);
+    swept_(outcome.effects);
   } catch (const std::exception& failure) {
     ++failures_;
     spdlog::warn("sweep: {}", failure.what());

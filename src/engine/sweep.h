@@ -14,7 +14,7 @@ namespace hapax {
 class Sweeper {
  public:
   // Runs on a timer of its own thread. `swept` hears what each sweep closed and made claimable.
-  Sweeper(Store& store, Timer& timer, Duration cleanup_interval, std::function<void(const SweepOutcome&)> swept);
+  Sweeper(Store& store, Timer& timer, Duration cleanup_interval, std::function<void(const Effects&)> swept);
 
   void start();
 
@@ -33,7 +33,7 @@ class Sweeper {
   Store& store_;
   Timer& timer_;
   const Duration cleanup_interval_;
-  const std::function<void(const SweepOutcome&)> swept_;
+  const std::function<void(const Effects&)> swept_;
   std::mutex mutex_;
   std::optional<Timer::Key> next_sweep_;
   std::atomic<std::int64_t> swept_count_ = 0, purged_count_ = 0, failures_ = 0;

@@ -31,8 +31,8 @@ Event refused(std::int32_t step, const Refusal& refusal) {
 
 }  // namespace
 
-Turn resolve_turn(const std::string& name_space, TurnRequest request, const SettingsBook& settings,
-                  const EngineOptions& options, const ExecutionId& id) {
+Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const EngineOptions& options,
+                  const ExecutionId& id) {
   Turn turn;
   turn.token = request.token;
   turn.name_space = request.name_space;
@@ -47,7 +47,7 @@ Turn resolve_turn(const std::string& name_space, TurnRequest request, const Sett
         if (!start.idempotency_key) start.idempotency_key = child_workflow_id(turn.token.execution, event.step);
         event.key = start.idempotency_key;
       }
-      auto resolved = resolve(name_space, std::move(start), settings, options, ExecutionId());
+      auto resolved = resolve(request.name_space, std::move(start), settings, options, ExecutionId());
       if (const auto* refusal = std::get_if<Refusal>(&resolved)) {
         outcome = refused(event.step, *refusal);
       } else {
@@ -97,6 +97,16 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
   RunsWait(ResultDesk& results, std::string name_space, Duration wait, Reply<std::optional<Execution>> reply)
       : results_(results), name_space_(std::move(name_space)), until_(Steady::now() + wait), reply_(std::move(reply)) {}
 
+  void begin(const std::function<std::optional<Execution>()>& find) {
+    std::optional<Execution> run;
+    try {
+      run = find();
+    } catch (...) {
+      return reply_(std::current_exception());
+    }
+    run ? wait_for(run->id) : reply_(std::optional<Execution>());
+  }
+
   void wait_for(const ExecutionId& run) {
     const auto left = std::chrono::duration_cast<Duration>(until_ - Steady::now());
     auto waiting = results_.wait(name_space_, run, std::max(left, Duration(0)),
@@ -141,10 +151,11 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
 
 }  // namespace
 
-std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, const Execution& run, Duration wait,
-                                       Reply<std::optional<Execution>> reply) {
-  auto waiting = std::make_shared<RunsWait>(results, run.name_space, wait, std::move(reply));
-  waiting->wait_for(run.id);
+std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, Timer& reader, const std::string& name_space, Duration wait,
+                                       Reply<std::optional<Execution>> reply,
+                                       std::function<std::optional<Execution>()> find) {
+  auto waiting = std::make_shared<RunsWait>(results, name_space, wait, std::move(reply));
+  reader.soon([waiting, find = std::move(find)] { waiting->begin(find); });
   return waiting;
 }
 

@@ -14,15 +14,16 @@ namespace hapax {
 
 // The turn with every setting of its tasks and children decided. A step that the rules refuse has failed at once. `id` is for the
 // next run, if the workflow continues as new.
-Turn resolve_turn(const std::string& name_space, TurnRequest request, const SettingsBook& settings,
-                  const EngineOptions& options, const ExecutionId& id);
+Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const EngineOptions& options,
+                  const ExecutionId& id);
 
 // Fills in what the caller of a control operation need not say: the fingerprint of its parameters; the workflow id, identity and
 // run of a fork.
 void resolve_control(ControlRequest& request, const EngineOptions& options, const ExecutionId& id);
 
-// Waits for a run, and for those that it continues as.
-std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, const Execution& run, Duration wait,
-                                       Reply<std::optional<Execution>> reply);
+// Waits for the run that `find` gives, and for those that it continues as. `find` reads, so it runs on the `reader`.
+std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, Timer& reader, const std::string& name_space, Duration wait,
+                                       Reply<std::optional<Execution>> reply,
+                                       std::function<std::optional<Execution>()> find);
 
 }  // namespace hapax

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json_writer.h"
 #include "engine/engine.h"
 #include "http/message.h"
 #include "http/parse_request.h"
@@ -29,6 +30,35 @@ struct Leases {
   std::vector<std::string> texts;
   std::vector<bool> known;
 };
+
+// What became of what was sent under each lease, as the member `name`: ok with what `write` adds, or LeaseLost. 409 if all are lost.
+template <class Outcome, class Write>
+Response leases_response(std::string_view name, const Leases& leases, const std::vector<Outcome>& outcomes,
+                         Write write) {
+  std::size_t next = 0;
+  bool any_accepted = false;
+  JsonWriter items;
+  items.begin_array();
+  for (std::size_t i = 0; i < leases.texts.size(); ++i) {
+    const Outcome* outcome = leases.known[i] ? &outcomes.at(next++) : nullptr;
+    items.begin_object().key("lease").string(leases.texts[i]);
+    if (outcome && outcome->accepted) {
+      any_accepted = true;
+      items.key("ok").boolean(true);
+      write(items, *outcome);
+    } else {
+      items.key("error").string(kLeaseLost).key("message").string(kLeaseLostMessage);
+    }
+    items.end_object();
+  }
+  items.end_array();
+
+  JsonWriter out;
+  out.begin_object();
+  if (!any_accepted) out.key("error").string(kLeaseLost).key("message").string(kLeaseLostMessage);
+  out.key(name).raw(items.text()).end_object();
+  return json_response(any_accepted ? 200 : 409, out.take());
+}
 
 int control_status(ControlOutcome::Kind kind);
 

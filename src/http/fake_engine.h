@@ -82,6 +82,17 @@ class FakeEngine : public Engine {
 
   void control(ControlRequest, Reply<ControlOutcome> reply) override { reply(control_outcome); }
 
+  void commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) override {
+    reply(std::vector<TurnOutcome>(turns.size()));
+  }
+  std::optional<Execution> find_workflow(const std::string&, const std::string&) override { return std::nullopt; }
+  std::vector<Event> history(const std::string&, const ExecutionId&, std::int64_t, std::int32_t) override { return {}; }
+  std::shared_ptr<Waiting> wait_workflow(const std::string&, const std::string&, Duration,
+                                         Reply<std::optional<Execution>> reply) override {
+    reply(std::optional<Execution>());
+    return nullptr;
+  }
+
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                        Reply<std::optional<Execution>> reply) override {
     auto found = find(name_space, id);

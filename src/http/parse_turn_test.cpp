@@ -51,13 +51,13 @@ TurnRequest every_command() {
 }
 
 void expect_arrives(const TurnRequest& turn) {
-  const std::string text = wire::write_turn(turn);
+  const std::string text = wire::write_turns({turn});
   auto items = parse_turns(parse_json(text));
   ASSERT_EQ(items.size(), 1U);
   EXPECT_EQ(items[0].lease, turn.token.to_string());
   TurnRequest read = std::move(items[0].turn);
   read.token = turn.token;
-  EXPECT_EQ(wire::write_turn(read), text);
+  EXPECT_EQ(wire::write_turns({read}), text);
   ASSERT_EQ(read.commands.size(), turn.commands.size());
   for (std::size_t i = 0; i < turn.commands.size(); ++i) EXPECT_EQ(read.commands[i].event, turn.commands[i].event) << i;
 }
@@ -101,7 +101,7 @@ TEST(ParseTurn, WhatIsWrongIsNamedByItsPlace) {
 TEST(ParseTurn, TheStepsOfATurnFollowOneAnother) {
   TurnRequest turn = every_command();
   turn.commands[2].event.step = 9;
-  EXPECT_EQ(pointer_of(wire::write_turn(turn).c_str()), "/turns/0/commands/2/step");
+  EXPECT_EQ(pointer_of(wire::write_turns({turn}).c_str()), "/turns/0/commands/2/step");
 }
 
 }  // namespace

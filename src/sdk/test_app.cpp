@@ -4,6 +4,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/claim.h"
 #include "engine/local_engine.h"
 #include "hapax/testing.h"
 #include "open/open_engine.h"
@@ -117,14 +118,8 @@ class TestApp::Impl {
     request.worker = "test";
     request.secret = LeaseSecret::generate();
     ClaimOutcome outcome = memory_->store->claim({&request, 1}).at(0);
-    next = earlier(outcome.next_at, swept.next_due);
-
-    std::vector<Claimed> claims;
-    auto events = outcome.events.begin();
-    for (Execution& execution : outcome.executions) {
-      const bool turn = execution.kind == Kind::workflow;
-      claims.push_back({std::move(execution), turn ? std::move(*events++) : std::vector<Event>()});
-    }
+    next = earlier(outcome.next_at, swept.effects.next_due);
+    std::vector<Claimed> claims = with_events(std::move(outcome));
     std::sort(claims.begin(), claims.end(), [](const Claimed& a, const Claimed& b) { return place(a) < place(b); });
     return claims;
   }
@@ -139,7 +134,7 @@ class TestApp::Impl {
     TurnRequest turn = turns.run(claimed.execution, claimed.events);
     const auto* stuck = std::get_if<Turn::Stuck>(&turn.end);
     const std::optional<AttemptError> error = stuck ? std::optional(stuck->error) : std::nullopt;
-    await<TurnOutcome>([&](auto reply) { state_->engine().commit_turn(std::move(turn), std::move(reply)); });
+    await<std::vector<TurnOutcome>>([&](auto reply) { state_->engine().commit_turns({turn}, std::move(reply)); });
     if (!error) return;
     throw Error(error->type, "workflow '" + claimed.execution.idempotency_key.value_or("") + "': " + error->message);
   }

@@ -45,7 +45,7 @@ class TurnsTest : public ::testing::Test {
     ASSERT_EQ(claims.size(), 1U);
     if (claims[0].execution.kind == Kind::workflow) {
       TurnRequest turn = turns.run(claims[0].execution, claims[0].events);
-      ASSERT_TRUE(await<TurnOutcome>([&](auto reply) { app_.engine().commit_turn(turn, std::move(reply)); }).accepted);
+      ASSERT_TRUE(await<std::vector<TurnOutcome>>([&](auto reply) { app_.engine().commit_turns({turn}, std::move(reply)); }).at(0).accepted);
     } else {
       RunningTask task(std::move(claims[0]));
       const Report report = run_handler(app_.tasks(), task, "default");

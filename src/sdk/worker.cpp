@@ -292,9 +292,9 @@ void Worker::run_turn(const std::shared_ptr<RunningTask>& task) {
 
 // Committed beside other turns, without holding up the thread that ran it.
 void Worker::commit_turn(const UnheardTurn& turn) {
-  app_.engine().commit_turn(*turn.request, [this, turn](Answer<TurnOutcome> answer) {
+  app_.engine().commit_turns({*turn.request}, [this, turn](Answer<std::vector<TurnOutcome>> answers) {
     try {
-      if (!std::move(answer).get().accepted) turns_.refused(turn.task->execution.id);
+      if (!std::move(answers).get().at(0).accepted) turns_.refused(turn.task->execution.id);
     } catch (const Failure& failure) {
       return repeat_later(turn, failure);
     }

@@ -50,6 +50,9 @@ struct Effects {
   std::optional<Time> next_due;  // sweeping has something to do then
 
   bool operator==(const Effects&) const = default;
+
+  bool empty() const { return closed.empty() && ready.empty() && !next_due; }
+  void add(const Effects& more);
 };
 
 // ---- submit
@@ -221,10 +224,8 @@ struct ControlOutcome {
 // ---- sweep, purge
 
 struct SweepOutcome {
-  std::vector<Closed> closed;
-  std::vector<Closed> pending;   // claimable again
-  bool more = false;             // the limit was reached
-  std::optional<Time> next_due;  // of what remains, if nothing more is due now
+  Effects effects;    // next_due: of what remains, if nothing more is due now
+  bool more = false;  // the limit was reached
 
   bool operator==(const SweepOutcome&) const = default;
 };
@@ -313,7 +314,7 @@ class Store {
   virtual std::vector<FinishOutcome> finish(std::span<const Report> reports) = 0;
 
   // Appends the turn to its workflow's history, starts what it asked for and sets its status, as one.
-  virtual std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns);
+  virtual std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns) = 0;
 
   // Runs the operation and keeps its outcome under the request key, as one.
   virtual std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) = 0;
@@ -330,7 +331,7 @@ class Store {
   virtual std::vector<Execution> list(const ListFilter& filter) = 0;  // newest first
   virtual std::vector<QueueCount> count() = 0;                        // every queue with anything open
   // Of a run, those after that one, oldest first.
-  virtual std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit);
+  virtual std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) = 0;
   virtual std::optional<FoundIdentity> find_identity(const IdentityHash& hash) = 0;
 
   // The owner that the ledger names for each identity, whether its entry is live or not. Nothing where there is no entry, where
@@ -359,9 +360,10 @@ class Store {
   virtual void watch(std::function<void()> on_change) = 0;
 };
 
-inline std::vector<TurnOutcome> Store::commit_turns(std::span<const Turn>) {
-  throw Failure(Failure::Code::misuse, "this store keeps no workflows");
+inline void Effects::add(const Effects& more) {
+  closed.insert(closed.end(), more.closed.begin(), more.closed.end());
+  ready.insert(ready.end(), more.ready.begin(), more.ready.end());
+  if (more.next_due && (!next_due || *more.next_due < *next_due)) next_due = more.next_due;
 }
-inline std::vector<Event> Store::history(const ExecutionId&, std::int64_t, std::int32_t) { return {}; }
 
 }  // namespace hapax

@@ -16,7 +16,7 @@ std::string write_batch(std::span<const SubmitRequest> requests);
 std::string write_claim_call(const ClaimCall& call);
 std::string write_heartbeat(std::span<const Extension> extensions, Duration lease);
 std::string write_finish(std::span<const Report> reports);
-std::string write_turn(const TurnRequest& turn);
+std::string write_turns(const std::vector<TurnRequest>& turns);
 
 // The parameters of a workflow's control operation.
 std::string write_control_request(const ControlRequest& request);

@@ -53,9 +53,10 @@ struct EndWriter {
 
 }  // namespace
 
-std::string write_turn(const TurnRequest& turn) {
-  JsonWriter out;
-  out.begin_object().key("turns").begin_array().begin_object();
+namespace {
+
+void write_turn(JsonWriter& out, const TurnRequest& turn) {
+  out.begin_object();
   out.key("lease").string(turn.token.to_string());
   out.key("seen").integer(turn.seen);
   out.key("commands").begin_array();
@@ -63,8 +64,16 @@ std::string write_turn(const TurnRequest& turn) {
   out.end_array();
   out.key("end").begin_object();
   std::visit(EndWriter{out}, turn.end);
-  out.end_object().end_object().end_array().end_object();
-  return out.take();
+  out.end_object().end_object();
+}
+
+}  // namespace
+
+std::string write_turns(const std::vector<TurnRequest>& turns) {
+  JsonWriter out;
+  out.begin_object().key("turns").begin_array();
+  for (const TurnRequest& turn : turns) write_turn(out, turn);
+  return out.end_array().end_object().take();
 }
 
 std::string write_control_request(const ControlRequest& request) {

@@ -20,8 +20,8 @@ TEST_P(Sweep, LostLeaseIsAtOnceClaimableAgain) {
   claim_one();
   clock_.advance(60s);
   const SweepOutcome outcome = store().sweep(100);
-  EXPECT_THAT(outcome.pending, ElementsAre(Closed{id, "default", "work"}));
-  EXPECT_THAT(outcome.closed, IsEmpty());
+  EXPECT_THAT(outcome.effects.ready, ElementsAre(Closed{id, "default", "work"}));
+  EXPECT_THAT(outcome.effects.closed, IsEmpty());
   const Execution again = claim_one();
   EXPECT_EQ(again.id, id);
   EXPECT_EQ(again.attempt, 2);
@@ -32,14 +32,14 @@ TEST_P(Sweep, LeaseIsHeldUntilItsLastMillisecond) {
   submitted(Task());
   claim_one();
   clock_.advance(60s - 1ms);
-  EXPECT_THAT(store().sweep(100).pending, IsEmpty());
+  EXPECT_THAT(store().sweep(100).effects.ready, IsEmpty());
 }
 
 TEST_P(Sweep, LastLostLeaseFailsTheTask) {
   const auto id = submitted(Task().max_attempts(1)).id;
   claim_one();
   clock_.advance(60s);
-  EXPECT_THAT(store().sweep(100).closed, ElementsAre(Closed{id, "default", "work"}));
+  EXPECT_THAT(store().sweep(100).effects.closed, ElementsAre(Closed{id, "default", "work"}));
   EXPECT_EQ(status_of(id), Status::failed);
 }
 
@@ -47,7 +47,7 @@ TEST_P(Sweep, TimedOutAttemptIsTriedAgainAfterItsBackoff) {
   const auto id = submitted(Task().timeout(5s)).id;
   claim_one();
   clock_.advance(5s);
-  EXPECT_THAT(ids_of(store().sweep(100).pending), ElementsAre(id));
+  EXPECT_THAT(ids_of(store().sweep(100).effects.ready), ElementsAre(id));
   EXPECT_EQ(find(id)->run_at, now() + backoff({}, id, 1));
   EXPECT_EQ(find(id)->error->type, "AttemptTimeout");
 }
@@ -56,14 +56,14 @@ TEST_P(Sweep, LastTimedOutAttemptTimesTheTaskOut) {
   const auto id = submitted(Task().timeout(5s).max_attempts(1)).id;
   claim_one();
   clock_.advance(5s);
-  EXPECT_THAT(ids_of(store().sweep(100).closed), ElementsAre(id));
+  EXPECT_THAT(ids_of(store().sweep(100).effects.closed), ElementsAre(id));
   EXPECT_EQ(status_of(id), Status::timed_out);
 }
 
 TEST_P(Sweep, DeadlineEndsAPendingTask) {
   const auto id = submitted(Task().deadline(5s).delay(1h)).id;
   clock_.advance(5s);
-  EXPECT_THAT(ids_of(store().sweep(100).closed), ElementsAre(id));
+  EXPECT_THAT(ids_of(store().sweep(100).effects.closed), ElementsAre(id));
   EXPECT_EQ(status_of(id), Status::timed_out);
 }
 
@@ -80,7 +80,7 @@ TEST_P(Sweep, CancelGraceClosesARunningTask) {
   const auto id = owner_in(Status::running, Task()).id;
   cancel(id);
   clock_.advance(30s);
-  EXPECT_THAT(ids_of(store().sweep(100).closed), ElementsAre(id));
+  EXPECT_THAT(ids_of(store().sweep(100).effects.closed), ElementsAre(id));
   EXPECT_EQ(status_of(id), Status::cancelled);
 }
 
@@ -90,11 +90,11 @@ TEST_P(Sweep, OldestFirstAndNoMoreThanTheLimit) {
   const auto second = submitted(Task().deadline(2s)).id;
   clock_.advance(10s);
   const SweepOutcome outcome = store().sweep(2);
-  EXPECT_THAT(ids_of(outcome.closed), ElementsAre(first, second));
+  EXPECT_THAT(ids_of(outcome.effects.closed), ElementsAre(first, second));
   EXPECT_TRUE(outcome.more);
-  EXPECT_EQ(outcome.next_due, std::nullopt);
+  EXPECT_EQ(outcome.effects.next_due, std::nullopt);
   const SweepOutcome rest = store().sweep(2);
-  EXPECT_THAT(ids_of(rest.closed), ElementsAre(third));
+  EXPECT_THAT(ids_of(rest.effects.closed), ElementsAre(third));
   EXPECT_FALSE(rest.more);
 }
 
@@ -102,21 +102,21 @@ TEST_P(Sweep, EqualTimesGoById) {
   const auto first = submitted(Task().deadline(1s)).id;
   const auto second = submitted(Task().deadline(1s)).id;
   clock_.advance(1s);
-  EXPECT_THAT(ids_of(store().sweep(100).closed), ElementsAre(first, second));
+  EXPECT_THAT(ids_of(store().sweep(100).effects.closed), ElementsAre(first, second));
 }
 
 TEST_P(Sweep, NextDueIsWhatEndsNext) {
   submitted(Task().deadline(3min));
   submitted(Task().deadline(2min).queue("other"));
-  EXPECT_EQ(store().sweep(100).next_due, now() + 2min);
+  EXPECT_EQ(store().sweep(100).effects.next_due, now() + 2min);
   claim_one();
-  EXPECT_EQ(store().sweep(100).next_due, now() + 60s);
+  EXPECT_EQ(store().sweep(100).effects.next_due, now() + 60s);
 }
 
 TEST_P(Sweep, ReachesEveryNamespace) {
   const auto id = submitted(Task().name_space("tenant").deadline(1s)).id;
   clock_.advance(1s);
-  EXPECT_THAT(store().sweep(100).closed, ElementsAre(Closed{id, "tenant", "work"}));
+  EXPECT_THAT(store().sweep(100).effects.closed, ElementsAre(Closed{id, "tenant", "work"}));
 }
 
 TEST_P(Sweep, AgainChangesNothing) {

@@ -302,9 +302,9 @@ TEST_P(Extend, KeepsTheTaskFromTheSweep) {
   clock_.advance(59s);
   extend(token);
   clock_.advance(59s);
-  EXPECT_THAT(store().sweep(100).pending, IsEmpty());
+  EXPECT_THAT(store().sweep(100).effects.ready, IsEmpty());
   clock_.advance(1s);
-  EXPECT_EQ(store().sweep(100).pending.size(), 1u);
+  EXPECT_EQ(store().sweep(100).effects.ready.size(), 1u);
 }
 
 TEST_P(Extend, TellsOfARequestedCancel) {

@@ -224,7 +224,7 @@ TEST_P(Window, RetentionOfNothingDeletesOnSweep) {
   set_retention("work", 0ms);
   const Execution task = submitted(Task().key("k").deadline(1s).ttl(1h));
   clock_.advance(1s);
-  EXPECT_THAT(ids_of(store().sweep(100).closed), testing::ElementsAre(task.id));
+  EXPECT_THAT(ids_of(store().sweep(100).effects.closed), testing::ElementsAre(task.id));
   EXPECT_EQ(find(task.id), std::nullopt);
   EXPECT_EQ(store().find_identity(key_hash("work", "k"))->entry.tombstone->status, Status::timed_out);
 }

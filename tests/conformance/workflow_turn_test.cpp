@@ -185,9 +185,9 @@ TEST_P(Workflows, ASleepWakesTheRunWhenItIsOver) {
   EXPECT_EQ(outcome.status, Status::suspended);
   EXPECT_EQ(outcome.effects.next_due, now() + 24h);
   clock_.advance(24h - 1ms);
-  EXPECT_THAT(store().sweep(100).pending, IsEmpty());
+  EXPECT_THAT(store().sweep(100).effects.ready, IsEmpty());
   clock_.advance(1ms);
-  EXPECT_THAT(ids_of(store().sweep(100).pending), ElementsAre(first.token.execution));
+  EXPECT_THAT(ids_of(store().sweep(100).effects.ready), ElementsAre(first.token.execution));
   claim_turn();
   EXPECT_EQ(events_.back().kind, Kind::fired);
   EXPECT_EQ(events_.back().step, 1);

@@ -5,40 +5,16 @@
 
 #include "model/comparison.h"
 #include "model/generator.h"
+#include "store/forwarding_store.h"
 #include "store/memory/memory_store.h"
 
 namespace hapax::model {
 namespace {
 
 // The memory store, passing everything on; each bug overrides what it spoils.
-class Honest : public Store {
+class Honest : public ForwardingStore {
  public:
-  explicit Honest(const Clock& clock) : store_(open_memory_store(clock)) {}
-
-  Time now() override { return store_->now(); }
-  void migrate() override { store_->migrate(); }
-  void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
-    store_->set_policies(std::move(policies));
-  }
-  std::vector<SubmitOutcome> submit(std::span<const Submission> s) override { return store_->submit(s); }
-  std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> r) override { return store_->claim(r); }
-  std::vector<ExtendOutcome> extend(std::span<const Extension> e) override { return store_->extend(e); }
-  std::vector<FinishOutcome> finish(std::span<const Report> r) override { return store_->finish(r); }
-  std::vector<ControlOutcome> control(std::span<const ControlRequest> r) override { return store_->control(r); }
-  SweepOutcome sweep(std::int32_t limit) override { return store_->sweep(limit); }
-  PurgeOutcome purge(std::int32_t limit) override { return store_->purge(limit); }
-  std::optional<Execution> find(const std::string& n, const ExecutionId& id) override { return store_->find(n, id); }
-  std::vector<Execution> list(const ListFilter& filter) override { return store_->list(filter); }
-  std::vector<QueueCount> count() override { return store_->count(); }
-  std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override { return store_->find_identity(hash); }
-  std::vector<SettingDocument> settings() override { return store_->settings(); }
-  bool release_identity(const std::string& n, const IdentityHash& h) override { return store_->release_identity(n, h); }
-  void put_setting(const SettingDocument& setting) override { store_->put_setting(setting); }
-  void check() override { store_->check(); }
-  void watch(std::function<void()> on_change) override { store_->watch(std::move(on_change)); }
-
- protected:
-  std::unique_ptr<Store> store_;
+  explicit Honest(const Clock& clock) : ForwardingStore(open_memory_store(clock)) {}
 };
 
 class WithoutFingerprint final : public Honest {

@@ -67,7 +67,9 @@ void CuttingProxy::accept() {
     ::poll(watched, 2, -1);
     if (watched[1].revents) return;
     const int client = ::accept(listener_, nullptr, nullptr);
-    if (client >= 0) serving_.emplace_back([this, client] { serve(client); });
+    if (client < 0) continue;
+    ++connections_;
+    serving_.emplace_back([this, client] { serve(client); });
   }
 }
 
@@ -104,6 +106,10 @@ void CuttingProxy::serve(int client) {
     pollfd watched[3] = {{client, POLLIN, 0}, {server, POLLIN, 0}, {ending_[0], POLLIN, 0}};
     ::poll(watched, 3, -1);
     if (watched[2].revents) break;
+    if (watched[1].revents && drops_ > 0) {
+      --drops_;
+      break;
+    }
     if (watched[1].revents) open = forward(server, client, Direction::to_client);
     if (open && watched[0].revents) open = forward(client, server, Direction::to_server);
   }

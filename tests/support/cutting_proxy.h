@@ -1,4 +1,4 @@
-// Stands between a client and a server in tests, and cuts the connection after so many bytes.
+// Stands between a client and a server in tests, and cuts the connection after so many bytes, or instead of an answer.
 #pragma once
 
 #include <atomic>
@@ -28,6 +28,10 @@ class CuttingProxy {
   bool has_cut() const { return has_cut_; }
   void never_cut();
 
+  // The next so many answers: the server has given them, the client sees its connection close instead.
+  void drop_answers(int count) { drops_ = count; }
+  int connections() const { return connections_; }
+
   // The bytes that have passed in that direction since the last cut_after() or never_cut().
   std::int64_t passed(Direction direction) const { return passed_[static_cast<int>(direction)]; }
 
@@ -44,6 +48,7 @@ class CuttingProxy {
   std::int64_t left_[2] = {kNever, kNever};
   std::atomic<std::int64_t> passed_[2] = {0, 0};
   std::atomic<bool> has_cut_ = false;
+  std::atomic<int> drops_ = 0, connections_ = 0;
   std::vector<std::thread> serving_;
   std::thread accepting_;
 };

@@ -234,12 +234,8 @@ std::ostream& operator<<(std::ostream& out, const TurnOutcome& o) {
 }
 
 std::ostream& operator<<(std::ostream& out, const SweepOutcome& o) {
-  out << "closed:";
-  for (const Closed& closed : o.closed) out << ' ' << closed;
-  out << "; pending:";
-  for (const Closed& pending : o.pending) out << ' ' << pending;
+  out << "swept" << o.effects;
   flag(out, "more", o.more);
-  show(out, "next_due", o.next_due);
   return out;
 }
 

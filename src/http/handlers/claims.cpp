@@ -56,28 +56,7 @@ void heartbeat(Backend& backend, Request& request, const Responder& responder) {
 }
 
 Response finish_response(const Leases& leases, const std::vector<FinishOutcome>& outcomes) {
-  std::size_t next = 0;
-  bool any_accepted = false;
-  JsonWriter items;
-  items.begin_array();
-  for (std::size_t i = 0; i < leases.texts.size(); ++i) {
-    const bool accepted = leases.known[i] && outcomes.at(next++).accepted;
-    any_accepted = any_accepted || accepted;
-    items.begin_object().key("lease").string(leases.texts[i]);
-    if (accepted) {
-      items.key("ok").boolean(true);
-    } else {
-      items.key("error").string(kLeaseLost).key("message").string(kLeaseLostMessage);
-    }
-    items.end_object();
-  }
-  items.end_array();
-
-  JsonWriter out;
-  out.begin_object();
-  if (!any_accepted) out.key("error").string(kLeaseLost).key("message").string(kLeaseLostMessage);
-  out.key("outcomes").raw(items.text()).end_object();
-  return json_response(any_accepted ? 200 : 409, out.take());
+  return leases_response("outcomes", leases, outcomes, [](JsonWriter&, const FinishOutcome&) {});
 }
 
 void finish(Backend& backend, Request& request, const Responder& responder) {

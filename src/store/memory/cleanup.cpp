@@ -21,11 +21,13 @@ SweepOutcome sweep(Tables& tables, std::int32_t limit, Time now) {
     } else if (tables.find(id)->status == Status::suspended) {
       wake_run(tables, id, effects, now);
     }
-    outcome.closed.insert(outcome.closed.end(), effects.closed.begin(), effects.closed.end());
-    outcome.pending.insert(outcome.pending.end(), effects.ready.begin(), effects.ready.end());
+    outcome.effects.add(effects);
   }
   outcome.more = std::ssize(ids) >= limit;
-  if (!tables.due().empty() && tables.due().begin()->first > now) outcome.next_due = tables.due().begin()->first;
+  outcome.effects.next_due.reset();
+  if (!tables.due().empty() && tables.due().begin()->first > now) {
+    outcome.effects.next_due = tables.due().begin()->first;
+  }
   return outcome;
 }
 

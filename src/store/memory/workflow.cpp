@@ -122,11 +122,11 @@ std::vector<Event> events_after(const Tables& tables, const ExecutionId& run, st
 }
 
 std::optional<Execution> settle_closed(Tables& tables, const ExecutionId& id, Effects& effects, Time now) {
-  const Execution execution = *tables.find(id);
-  if (!is_closed(execution.status)) return std::nullopt;
-  if (!concerns_workflows(execution)) return tables.purge_if_unretained(id, now);
+  const Execution* execution = tables.find(id);
+  if (!is_closed(execution->status)) return std::nullopt;
+  if (!concerns_workflows(*execution)) return tables.purge_if_unretained(id, now);
   MemoryRows rows(tables, now);
-  after_close(rows, execution, effects);
+  after_close(rows, Execution(*execution), effects);
   return rows.purged();
 }
 

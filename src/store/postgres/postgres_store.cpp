@@ -96,7 +96,7 @@ class PostgresStore final : public Store {
 
   SweepOutcome sweep(std::int32_t limit) override {
     SweepOutcome outcome = sweep_(limit);
-    tell_if_changed_early(!outcome.closed.empty() || !outcome.pending.empty());
+    tell_if_changed_early(!outcome.effects.closed.empty() || !outcome.effects.ready.empty());
     return outcome;
   }
 

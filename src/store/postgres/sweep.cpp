@@ -134,9 +134,7 @@ SweepOutcome Sweep::operator()(std::int32_t limit) {
       SweepOutcome swept;
       workspace.lock_with_runs(ids);
       for (const ExecutionId& id : ids) {
-        const Effects effects = sweep_one(workspace, id);
-        swept.closed.insert(swept.closed.end(), effects.closed.begin(), effects.closed.end());
-        swept.pending.insert(swept.pending.end(), effects.ready.begin(), effects.ready.end());
+        swept.effects.add(sweep_one(workspace, id));
       }
       workspace.write();
       const bool from_beginning = pace_.may_begin_at_the_beginning();
@@ -148,7 +146,8 @@ SweepOutcome Sweep::operator()(std::int32_t limit) {
     });
   }
   outcome.more = std::ssize(ids) >= limit;
-  if (found.next_due && *found.next_due > found.now) outcome.next_due = found.next_due;
+  outcome.effects.next_due.reset();
+  if (found.next_due && *found.next_due > found.now) outcome.effects.next_due = found.next_due;
   return outcome;
 }
 

@@ -37,13 +37,13 @@ SweepOutcome Sweep::operator()(Batch& batch, std::int32_t limit) {
     } else if (execution.status == Status::suspended) {
       wake_run(batch, id, effects);
     }
-    outcome.closed.insert(outcome.closed.end(), effects.closed.begin(), effects.closed.end());
-    outcome.pending.insert(outcome.pending.end(), effects.ready.begin(), effects.ready.end());
+    outcome.effects.add(effects);
   }
   outcome.more = std::ssize(ids) >= limit;
   {
+    outcome.effects.next_due.reset();
     Run run(next_due_);
-    if (run.next() && run.time(0) > batch.now) outcome.next_due = run.time(0);
+    if (run.next() && run.time(0) > batch.now) outcome.effects.next_due = run.time(0);
   }
 
   if (!repaired_at_ || batch.now - *repaired_at_ >= kRepairInterval) {

@@ -9,12 +9,6 @@ void keep_earliest(std::optional<Time>& earliest, const std::optional<Time>& tim
   if (time && (!earliest || *time < *earliest)) earliest = time;
 }
 
-void add(Effects& effects, const Effects& more) {
-  effects.closed.insert(effects.closed.end(), more.closed.begin(), more.closed.end());
-  effects.ready.insert(effects.ready.end(), more.ready.begin(), more.ready.end());
-  keep_earliest(effects.next_due, more.next_due);
-}
-
 void number(Execution& run, Event& event, Time now) {
   event.no = ++run.run.events;
   event.at = now;
@@ -101,7 +95,7 @@ Event expired(std::int32_t step) {
 void revive(RunRows& rows, Execution& run, std::int32_t step, Execution closed, std::vector<Event>& outcomes,
             Effects& effects) {
   const ControlOutcome revived = retry(rows, std::move(closed));
-  add(effects, revived.effects);
+  effects.add(revived.effects);
   if (revived.kind == ControlOutcome::Kind::identity_taken) stand_in(rows, run, step, *revived.other, outcomes);
 }
 
@@ -154,7 +148,7 @@ void start_step(RunRows& rows, Execution& run, Event& command, Submission submis
   SubmitOutcome outcome = replaces ? submit_replacing(rows, run, submission) : rows.submit(submission);
   command.execution = outcome.execution.id;
   if (outcome.superseded) effects.closed.push_back({*outcome.superseded, run.name_space, step.queue, step.kind});
-  add(effects, outcome.effects);
+  effects.add(outcome.effects);
 
   if (outcome.kind == SubmitOutcome::Kind::conflict) {
     outcomes.push_back(refused(command.step, "IdempotencyConflict",

@@ -7,8 +7,6 @@ namespace hapax {
 
 void keep_earliest(std::optional<Time>& earliest, const std::optional<Time>& time);
 
-void add(Effects& effects, const Effects& more);
-
 // Numbers the event as the run's next and dates it.
 void number(Execution& run, Event& event, Time now);
 
