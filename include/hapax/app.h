@@ -1,7 +1,7 @@
 // The app: a store or a server opened by its URL, the tasks and workflows that this program knows, and the verbs on
 // them.
 //
-//   auto app = hapax::open("sqlite:orders.db");            // or memory:, http://127.0.0.1:7373
+//   auto app = hapax::open("sqlite:orders.db");            // or memory:, postgres://…, s3://…, http://127.0.0.1:7373
 //   app.task("charge_card", charge_card, {.queue = "payments"});
 //   auto handle = app.submit(charge_card, Order{456, 99.99}, hapax::key("charge-order-456"));
 //   app.work();                                            // here, or in another process

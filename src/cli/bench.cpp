@@ -31,14 +31,36 @@ struct BenchFlags {
   std::int64_t in_flight = 64;
 };
 
+// What one task cost, where requests to the store are paid for.
+struct Requests {
+  double put = 0, get = 0, list = 0, remove = 0;
+
+  bool any() const { return put + get + list + remove > 0; }
+};
+
 struct Figure {
   std::string what;
   std::int64_t count = 0;
   double seconds = 0;
   double p50_ms = 0, p99_ms = 0;
+  Requests requests = {};
 
   double per_second() const { return static_cast<double>(count) / std::max(seconds, 1e-9); }
 };
+
+// Runs it, and adds what it cost.
+template <class Run>
+Figure counted(const RequestCounts& counts, Run run) {
+  const std::int64_t put = counts.put, get = counts.get, list = counts.list, remove = counts.remove;
+  Figure figure = run();
+  const double tasks = static_cast<double>(std::max<std::int64_t>(figure.count, 1));
+  const auto each = [tasks](std::int64_t after, std::int64_t before) {
+    return static_cast<double>(after - before) / tasks;
+  };
+  figure.requests = {each(counts.put, put), each(counts.get, get), each(counts.list, list),
+                     each(counts.remove, remove)};
+  return figure;
+}
 
 // One line of a terminal that is written over and over.
 class Progress {
@@ -97,7 +119,7 @@ Figure measure(const Program& program, std::string what, std::int64_t tasks, std
   for (std::int64_t i = 0; i < threads; ++i) all.emplace_back(run);
   for (std::thread& thread : all) thread.join();
   if (thrown) std::rethrow_exception(thrown);
-  Figure figure{std::move(what), progress.done(), std::chrono::duration<double>(Steady::now() - start).count(), 0, 0};
+  Figure figure{std::move(what), progress.done(), std::chrono::duration<double>(Steady::now() - start).count()};
   std::sort(milliseconds.begin(), milliseconds.end());
   if (!milliseconds.empty()) {
     figure.p50_ms = milliseconds[milliseconds.size() / 2];
@@ -167,7 +189,12 @@ void print(const Program& program, const Target& target, const BenchFlags& flags
     for (const Figure& figure : figures) {
       out.begin_object().key("what").string(figure.what).key("count").integer(figure.count);
       out.key("per_second").number(figure.per_second());
-      out.key("p50_ms").number(figure.p50_ms).key("p99_ms").number(figure.p99_ms).end_object();
+      out.key("p50_ms").number(figure.p50_ms).key("p99_ms").number(figure.p99_ms);
+      if (const Requests& each = figure.requests; each.any()) {
+        out.key("requests_per_task").begin_object().key("put").number(each.put).key("get").number(each.get);
+        out.key("list").number(each.list).key("delete").number(each.remove).end_object();
+      }
+      out.end_object();
     }
     program.out << out.end_array().end_object().text() << std::endl;
     return;
@@ -181,12 +208,20 @@ void print(const Program& program, const Target& target, const BenchFlags& flags
                        : fmt::format("up to {} tasks claimed and finished", kClaimed)});
   }
   program.out << table.render(Paint::of(program)) << std::flush;
+  for (const Figure& figure : figures) {
+    const Requests& each = figure.requests;
+    if (!each.any()) continue;
+    program.out << fmt::format("{}: {:.2f} PUT, {:.2f} GET, {:.2f} LIST, {:.2f} DELETE for each task\n", figure.what,
+                               each.put, each.get, each.list, each.remove)
+                << std::flush;
+  }
 }
 
 int bench(const Program& program, const BenchFlags& flags) {
   if (flags.tasks < 1 || flags.tasks > 10'000'000) throw CommandError(kUsage, "--tasks must be from 1 to 10000000");
   if (flags.in_flight < 1 || flags.in_flight > 1000) throw CommandError(kUsage, "--in-flight must be from 1 to 1000");
-  const Target target = flags.target.open_or_create(program);
+  const auto counts = std::make_shared<RequestCounts>();
+  const Target target = flags.target.open_or_create(program, counts);
   // Nothing is kept of what closes, so that the tasks and their keys are gone when they are finished.
   QueueSettings settings;
   settings.retention = Duration(0);
@@ -194,9 +229,9 @@ int bench(const Program& program, const BenchFlags& flags) {
   finish_all(program, target, flags);  // what an interrupted bench left behind
   const std::string run = run_name();
   std::vector<Figure> figures;
-  figures.push_back(submit_all(program, target, flags, run, false));
-  figures.push_back(submit_all(program, target, flags, run, true));
-  figures.push_back(finish_all(program, target, flags));
+  figures.push_back(counted(*counts, [&] { return submit_all(program, target, flags, run, false); }));
+  figures.push_back(counted(*counts, [&] { return submit_all(program, target, flags, run, true); }));
+  figures.push_back(counted(*counts, [&] { return finish_all(program, target, flags); }));
   print(program, target, flags, figures);
   return kOk;
 }

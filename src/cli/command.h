@@ -21,7 +21,7 @@ namespace hapax {
 constexpr int kOk = 0;
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;        // the command line or the configuration is wrong
-constexpr int kNotFound = 3;     // no such task, workflow, key, queue or type
+constexpr int kNotFound = 3;     // no such task, workflow, activity, key, queue or type
 constexpr int kRefused = 4;      // a conflict, or what was asked is not allowed
 constexpr int kUnavailable = 5;  // the store or the server does not answer; the same again may work
 constexpr int kTaskFailed = 6;   // submit --wait, start --wait: it was closed without a result
@@ -71,6 +71,11 @@ void add_explain(CLI::App& app, const Program& program, Action& action);
 void add_release(CLI::App& app, const Program& program, Action& action);
 void add_queues(CLI::App& app, const Program& program, Action& action);
 void add_types(CLI::App& app, const Program& program, Action& action);
+void add_activities(CLI::App& app, const Program& program, Action& action);
+void add_runs(CLI::App& app, const Program& program, Action& action);
+void add_trigger(CLI::App& app, const Program& program, Action& action);
+void add_backfill(CLI::App& app, const Program& program, Action& action);
+void add_event(CLI::App& app, const Program& program, Action& action);
 void add_work(CLI::App& app, const Program& program, Action& action);
 void add_top(CLI::App& app, const Program& program, Action& action);
 void add_bench(CLI::App& app, const Program& program, Action& action);

@@ -11,6 +11,7 @@
 #include "cli/paint.h"
 #include "cli/target.h"
 #include "core/json_writer.h"
+#include "open/examine_store.h"
 
 namespace hapax {
 
@@ -97,6 +98,12 @@ void check_store(const Program& program, const std::string& url, const Config& c
     }
   }
   try {
+    bool opens = true;
+    for (const Finding& finding : examine_store(url)) {
+      report.add(finding);
+      opens = opens && finding.verdict != Verdict::fail && finding.about != "store";
+    }
+    if (!opens) return;
     OpenEngineOptions options;
     options.engine = engine_options(config);
     program.open_engine(url, std::move(options))->check_ready();

@@ -12,6 +12,7 @@ EngineOptions engine_options(const Config& config) {
   options.request_ttl = config.request_ttl;
   options.queues = config.queues;
   options.types = config.types;
+  options.activities = config.activities;
   return options;
 }
 

@@ -26,15 +26,6 @@ std::string format_bytes(std::uint64_t bytes) {
 
 }  // namespace
 
-std::string_view to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::ok: return "ok";
-    case Verdict::warn: return "warn";
-    case Verdict::fail: return "fail";
-  }
-  return {};
-}
-
 Finding judge_clock(Time now, bool synchronised) {
   constexpr Time kWritten = std::chrono::sys_days(std::chrono::year(2026) / 1 / 1);
   if (now < kWritten) {

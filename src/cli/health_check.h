@@ -3,21 +3,11 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "core/finding.h"
 #include "core/time.h"
 
 namespace hapax {
-
-struct Finding {
-  enum class Verdict : std::uint8_t { ok, warn, fail };
-
-  Verdict verdict = Verdict::ok;
-  std::string about;
-  std::string says;
-};
-
-std::string_view to_string(Finding::Verdict verdict);
 
 // Of this machine.
 Finding check_clock(Time now);

@@ -27,7 +27,8 @@ bool is_server(const std::string& url) { return url.starts_with("http://") || ur
 
 void TargetFlags::add(CLI::App& command) {
   command.add_option("--url", url_, "The server (default: $HAPAX_URL, else http://127.0.0.1:7373)")->type_name("URL");
-  command.add_option("--store", store_, "Straight on a store instead: sqlite:FILE")->type_name("URL");
+  command.add_option("--store", store_, "Straight on a store instead: sqlite:FILE, postgres://… or s3://…")
+      ->type_name("URL");
   command.add_option("--token", token_, "The server's token (default: $HAPAX_TOKEN)")->type_name("TOKEN");
   command.add_option("--namespace", name_space_, "The namespace (default: $HAPAX_NAMESPACE, else default)")
       ->type_name("NAME");
@@ -65,7 +66,9 @@ Config TargetFlags::config(const Environment& environment) const {
 
 Target TargetFlags::open(const Program& program) const { return open(program, {.create = false}); }
 
-Target TargetFlags::open_or_create(const Program& program) const { return open(program, {.create = true}); }
+Target TargetFlags::open_or_create(const Program& program, std::shared_ptr<RequestCounts> counts) const {
+  return open(program, {.create = true, .request_counts = std::move(counts)});
+}
 
 Target TargetFlags::open(const Program& program, OpenStoreOptions store) const {
   Target target = locate(program.environment);

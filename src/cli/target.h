@@ -27,8 +27,9 @@ class TargetFlags {
   // ConfigError, BadUrl or Failure.
   Target open(const Program& program) const;
 
-  // The same; a store that is not there yet is created. For commands that put something into it.
-  Target open_or_create(const Program& program) const;
+  // The same; a store that is not there yet is created. For commands that put something into it. Where requests to the store are
+  // paid for, they are counted in `counts`.
+  Target open_or_create(const Program& program, std::shared_ptr<RequestCounts> counts = {}) const;
 
   // The same without opening: `engine` is left empty.
   Target locate(const Environment& environment) const;

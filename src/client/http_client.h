@@ -16,9 +16,10 @@ namespace hapax {
 
 struct HttpRequest {
   std::string method;
-  std::string path;                       // and query, percent-encoded
-  std::string body = {};                  // JSON
-  std::vector<std::string> headers = {};  // "Name: value"
+  std::string path;  // and query, percent-encoded
+  std::string body = {};
+  std::string_view content_type = "application/json";  // of the body; of static storage
+  std::vector<std::string> headers = {};               // "Name: value"
   std::chrono::milliseconds timeout{30'000};
   // How often it is sent again when its answer was lost: 0 unless the server recognises what it had before.
   int repeats = 0;

@@ -33,7 +33,9 @@ void HttpExchange::prepare(const std::string& base_url, const std::vector<std::s
     for (const std::string& header : *headers) list = curl_slist_append(list, header.c_str());
   }
   list = curl_slist_append(list, "Expect:");  // no round trip before a large body
-  if (request_.method != "GET") list = curl_slist_append(list, "Content-Type: application/json");
+  if (request_.method != "GET") {
+    list = curl_slist_append(list, fmt::format("Content-Type: {}", request_.content_type).c_str());
+  }
   headers_.reset(list);
 
   curl_easy_reset(easy_);

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <span>
 
-#include "client/http_client.h"
+#include "client/remote_activities.h"
+#include "client/remote_server.h"
 #include "wire/event.h"
 #include "wire/read_answer.h"
 #include "wire/write_request.h"
@@ -17,35 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kTimeout = 30s;  // of an exchange that does not wait
-constexpr int kRepeats = 3;     // of one whose answer was lost
 constexpr std::size_t kMaxItems = Engine::kMaxBatch;
-
-std::vector<std::string> headers_of(const RemoteOptions& options) {
-  if (!fits_in_header(options.token) || !fits_in_header(options.name_space)) {
-    throw Failure(Failure::Code::misuse, "a token or namespace must not have control characters");
-  }
-  std::vector<std::string> headers{"Hapax-Namespace: " + options.name_space};
-  if (!options.token.empty()) headers.push_back("Authorization: Bearer " + options.token);
-  return headers;
-}
-
-std::string without_slash(std::string url) {
-  while (url.ends_with('/')) url.pop_back();
-  return url;
-}
-
-// A query string of the members that are set.
-class Query {
- public:
-  Query& add(std::string_view name, const std::optional<std::string>& value) {
-    if (value) text_ += fmt::format("{}{}={}", text_.empty() ? '?' : '&', name, percent_encode(*value));
-    return *this;
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
 
 struct WaitingClaim : Waiting {
   explicit WaitingClaim(std::shared_ptr<HttpClient::Call> c) : call(std::move(c)) {}
@@ -53,21 +26,10 @@ struct WaitingClaim : Waiting {
   const std::shared_ptr<HttpClient::Call> call;
 };
 
-struct Exchanged {
-  int status = 0;
-  Json body;
-
-  // Whether the server says that this is not there, rather than that the path is not.
-  bool not_found() const {
-    const Json* code = body.find("error");
-    return status == 404 && code && code->text != "RouteNotFound";
-  }
-};
-
 class RemoteEngine final : public Engine {
  public:
   explicit RemoteEngine(const RemoteOptions& options)
-      : name_space_(options.name_space), http_(without_slash(options.url), headers_of(options)) {}
+      : name_space_(options.name_space), server_(options), activities_(server_, options.name_space) {}
 
   void submit(const std::string& name_space, std::vector<SubmitRequest> requests,
               Reply<std::vector<SubmitResult>> reply) override;
@@ -99,18 +61,13 @@ class RemoteEngine final : public Engine {
   std::vector<TypeView> types(const std::string& name_space) override;
   TypeView put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) override;
 
+  Activities& activities() override { return activities_; }
+
   void check_ready() override;
   EngineCounters counters() override { return {}; }  // they are the server's, at /metrics
   std::vector<QueueCount> queue_counts() override;
 
  private:
-  enum class Repeat : std::uint8_t { no, yes };  // where the server recognises what it had before
-
-  Exchanged exchange(HttpRequest request, Repeat repeat = Repeat::yes);
-  Exchanged get(const std::string& path) { return exchange(HttpRequest{.method = "GET", .path = path}); }
-  Exchanged post(const std::string& path, std::string body, Repeat repeat = Repeat::yes);
-  Exchanged put(const std::string& path, std::string body);
-  Exchanged parse(const HttpAnswer& answer) const;
   std::vector<Claimed> read_claims(const HttpAnswer& answer) const;
   std::vector<SubmitResult> submit_now(const std::vector<SubmitRequest>& requests);
   SubmitResult submit_one(const SubmitRequest& request);
@@ -118,65 +75,9 @@ class RemoteEngine final : public Engine {
   QueueView read_queue(const Exchanged& exchanged) const;
 
   const std::string name_space_;
-  HttpClient http_;
+  RemoteServer server_;
+  RemoteActivities activities_;
 };
-
-[[noreturn]] void throw_answered_error(int status, const Json& body) {
-  const Json* code = body.find("error");
-  const Json* message = body.find("message");
-  const std::string sentence = message ? message->text : fmt::format("the server answered with status {}", status);
-  const std::string word = code ? code->text : "";
-  if (word == "StoreUnavailable") throw Failure(Failure::Code::unavailable, sentence);
-  if (word == "ShuttingDown") throw Failure(Failure::Code::stopped, sentence);
-  if (word == "StoreCorrupt") throw Failure(Failure::Code::corrupt, sentence);
-  if (status >= 500) throw Failure(Failure::Code::outcome_unknown, sentence);
-  throw RemoteRefusal(code ? word : "InvalidRequest", sentence);
-}
-
-// Answers with what `compute` gives or throws, on this thread.
-template <class T, class Compute>
-void answer(const Reply<T>& reply, Compute compute) {
-  std::optional<Answer<T>> answered;
-  try {
-    answered.emplace(compute());
-  } catch (...) {
-    answered.emplace(std::current_exception());
-  }
-  reply(*std::move(answered));
-}
-
-void require(const Exchanged& exchanged, int status = 200) {
-  if (exchanged.status != status) throw_answered_error(exchanged.status, exchanged.body);
-}
-
-void require_count(std::size_t answered, std::size_t asked) {
-  if (answered == asked) return;
-  throw Failure(Failure::Code::corrupt, fmt::format("the server answered {} of {} items", answered, asked));
-}
-
-Exchanged RemoteEngine::parse(const HttpAnswer& answer) const {
-  try {
-    return {answer.status, parse_json(answer.body)};
-  } catch (const InvalidJson&) {
-    if (answer.status >= 500) throw_answered_error(answer.status, {});  // a proxy's page
-    throw Failure(Failure::Code::misuse, fmt::format("{} answered with status {} and something that is no JSON: is it a "
-                                                     "Hapax server?",
-                                                     http_.base_url(), answer.status));
-  }
-}
-
-Exchanged RemoteEngine::exchange(HttpRequest request, Repeat repeat) {
-  request.repeats = repeat == Repeat::yes ? kRepeats : 0;
-  return parse(http_.send(request));
-}
-
-Exchanged RemoteEngine::post(const std::string& path, std::string body, Repeat repeat) {
-  return exchange(HttpRequest{.method = "POST", .path = path, .body = std::move(body)}, repeat);
-}
-
-Exchanged RemoteEngine::put(const std::string& path, std::string body) {
-  return exchange(HttpRequest{.method = "PUT", .path = path, .body = std::move(body)});
-}
 
 // ---- submit
 
@@ -203,11 +104,13 @@ void RemoteEngine::submit(const std::string&, std::vector<SubmitRequest> request
 }
 
 SubmitResult RemoteEngine::submit_one(const SubmitRequest& request) {
-  const auto [status, body] = post(request.kind == Kind::workflow ? "/v1/workflows" : "/v1/tasks",
-                                   wire::write_submit(request), is_repeatable(request) ? Repeat::yes : Repeat::no);
-  const bool refused = status == 409 || (status == 400 && body.find("pointer"));
-  if (status >= 400 && !refused) throw_answered_error(status, body);
-  return wire::read_submit_result(body);
+  const Exchanged exchanged =
+      server_.post(request.kind == Kind::workflow ? "/v1/workflows" : "/v1/tasks", wire::write_submit(request),
+                   is_repeatable(request) ? Repeat::yes : Repeat::no);
+  const int status = exchanged.status;
+  const bool refused = status == 409 || (status == 400 && exchanged.body.find("pointer"));
+  if (status >= 400 && !refused) exchanged.throw_error();
+  return wire::read_submit_result(exchanged.body);
 }
 
 std::vector<SubmitResult> RemoteEngine::submit_now(const std::vector<SubmitRequest>& requests) {
@@ -218,8 +121,8 @@ std::vector<SubmitResult> RemoteEngine::submit_now(const std::vector<SubmitReque
     return results;
   }
   const Repeat repeat = std::all_of(requests.begin(), requests.end(), is_repeatable) ? Repeat::yes : Repeat::no;
-  const Exchanged exchanged = post("/v1/tasks/batch", wire::write_batch(requests), repeat);
-  require(exchanged);
+  const Exchanged exchanged = server_.post("/v1/tasks/batch", wire::write_batch(requests), repeat);
+  exchanged.require();
   results = wire::read_all(exchanged.body, "receipts", wire::read_submit_result);
   require_count(results.size(), requests.size());
   for (std::size_t i = 0; i < results.size(); ++i) make_relative(results[i], i);
@@ -229,15 +132,15 @@ std::vector<SubmitResult> RemoteEngine::submit_now(const std::vector<SubmitReque
 // ---- claim, heartbeat, finish, control
 
 std::vector<Claimed> RemoteEngine::read_claims(const HttpAnswer& http) const {
-  const Exchanged exchanged = parse(http);
-  require(exchanged);
+  const Exchanged exchanged = server_.parse(http);
+  exchanged.require();
   return wire::read_all(exchanged.body, "claims", wire::read_claim);
 }
 
 std::shared_ptr<Waiting> RemoteEngine::claim(ClaimCall call, Reply<std::vector<Claimed>> reply) {
   HttpRequest request{.method = "POST", .path = "/v1/claims", .body = wire::write_claim_call(call)};
   if (call.wait <= Duration(0)) {
-    answer(reply, [&] { return read_claims(http_.send(request)); });
+    answer(reply, [&] { return read_claims(server_.http().send(request)); });
     return nullptr;
   }
   request.timeout = kTimeout + call.wait;
@@ -249,7 +152,7 @@ std::shared_ptr<Waiting> RemoteEngine::claim(ClaimCall call, Reply<std::vector<C
       throw failure;
     });
   };
-  return std::make_shared<WaitingClaim>(http_.start(std::move(request), std::move(done)));
+  return std::make_shared<WaitingClaim>(server_.http().start(std::move(request), std::move(done)));
 }
 
 // The length of the first run of equal leases, which one request can carry.
@@ -266,8 +169,8 @@ void RemoteEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vecto
     for (std::span<const Extension> rest(extensions); !rest.empty();) {
       const auto part = rest.first(run_length(rest));
       rest = rest.subspan(part.size());
-      const Exchanged exchanged = post("/v1/claims/heartbeat", wire::write_heartbeat(part, part.front().lease));
-      require(exchanged);
+      const Exchanged exchanged = server_.post("/v1/claims/heartbeat", wire::write_heartbeat(part, part.front().lease));
+      exchanged.require();
       const auto answered = wire::read_all(exchanged.body, "leases", wire::read_extend_outcome);
       require_count(answered.size(), part.size());
       outcomes.insert(outcomes.end(), answered.begin(), answered.end());
@@ -282,8 +185,8 @@ void RemoteEngine::finish(std::vector<Report> reports, Reply<std::vector<FinishO
     for (std::span<const Report> rest(reports); !rest.empty();) {
       const auto part = rest.first(std::min(kMaxItems, rest.size()));
       rest = rest.subspan(part.size());
-      const Exchanged exchanged = post("/v1/claims/finish", wire::write_finish(part));
-      if (exchanged.status != 409) require(exchanged);  // 409: every lease is lost, each says so
+      const Exchanged exchanged = server_.post("/v1/claims/finish", wire::write_finish(part));
+      if (exchanged.status != 409) exchanged.require();  // 409: every lease is lost, each says so
       const auto answered = wire::read_all(exchanged.body, "outcomes", wire::read_finish_outcome);
       require_count(answered.size(), part.size());
       outcomes.insert(outcomes.end(), answered.begin(), answered.end());
@@ -317,22 +220,20 @@ HttpRequest control_exchange(const ControlRequest& request) {
 
 void RemoteEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
   answer(reply, [&] {
-    if (!fits_in_header(request.request_key)) {
-      throw RemoteRefusal("InvalidIdempotencyKey", "The request key must not have control characters.");
-    }
-    const auto [status, body] = exchange(control_exchange(request));
-    if (!body.find("idempotency_replayed")) throw_answered_error(status, body);
-    return wire::read_control_outcome(body);
+    require_request_key(request.request_key);
+    const Exchanged exchanged = server_.exchange(control_exchange(request));
+    if (!exchanged.body.find("idempotency_replayed")) exchanged.throw_error();
+    return wire::read_control_outcome(exchanged.body);
   });
 }
 
 // Answers with the execution once it is closed or the wait is over.
 std::optional<Execution> RemoteEngine::wait_at(const std::string& path, Duration wait) {
-  const Exchanged exchanged = exchange({.method = "GET",
+  const Exchanged exchanged = server_.exchange({.method = "GET",
                                         .path = fmt::format("{}/result?wait={}", path, format_duration(wait)),
                                         .timeout = kTimeout + wait});
   if (exchanged.not_found()) return {};
-  if (exchanged.status != 202) require(exchanged);
+  if (exchanged.status != 202) exchanged.require();
   return wire::read_member(exchanged.body, "execution", wire::read_execution);
 }
 
@@ -346,8 +247,8 @@ std::shared_ptr<Waiting> RemoteEngine::wait_closed(const std::string&, const Exe
 
 void RemoteEngine::commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) {
   answer(reply, [&] {
-    const Exchanged exchanged = post("/v1/claims/turns", wire::write_turns(turns));
-    if (exchanged.status != 409) require(exchanged);  // 409: every lease is lost
+    const Exchanged exchanged = server_.post("/v1/claims/turns", wire::write_turns(turns));
+    if (exchanged.status != 409) exchanged.require();  // 409: every lease is lost
     auto answered = wire::read_all(exchanged.body, "turns", wire::read_turn_outcome);
     require_count(answered.size(), turns.size());
     return answered;
@@ -355,9 +256,9 @@ void RemoteEngine::commit_turns(std::vector<TurnRequest> turns, Reply<std::vecto
 }
 
 std::optional<Execution> RemoteEngine::find_workflow(const std::string&, const std::string& workflow_id) {
-  const Exchanged exchanged = get("/v1/workflows/" + percent_encode(workflow_id));
+  const Exchanged exchanged = server_.get("/v1/workflows/" + percent_encode(workflow_id));
   if (exchanged.not_found()) return {};
-  require(exchanged);
+  exchanged.require();
   return wire::read_execution(exchanged.body);
 }
 
@@ -367,10 +268,10 @@ std::vector<Event> RemoteEngine::history(const std::string&, const ExecutionId& 
   std::vector<Event> events;
   while (limit > 0) {
     const std::string id = run.to_string();
-    const Exchanged exchanged = get(fmt::format("/v1/workflows/{}/history?run={}&after={}&limit={}", id, id, after,
+    const Exchanged exchanged = server_.get(fmt::format("/v1/workflows/{}/history?run={}&after={}&limit={}", id, id, after,
                                                 std::min(kPage, limit)));
     if (exchanged.not_found()) return events;
-    require(exchanged);
+    exchanged.require();
     const auto page = wire::read_all(exchanged.body, "events", wire::read_event);
     events.insert(events.end(), page.begin(), page.end());
     if (!wire::present(exchanged.body, "next_after")) break;
@@ -389,9 +290,9 @@ std::shared_ptr<Waiting> RemoteEngine::wait_workflow(const std::string&, const s
 // ---- read
 
 std::optional<Execution> RemoteEngine::find(const std::string&, const ExecutionId& id) {
-  const Exchanged exchanged = get("/v1/tasks/" + id.to_string());
+  const Exchanged exchanged = server_.get("/v1/tasks/" + id.to_string());
   if (exchanged.not_found()) return {};
-  require(exchanged);
+  exchanged.require();
   return wire::read_execution(exchanged.body);
 }
 
@@ -399,15 +300,15 @@ std::vector<Execution> RemoteEngine::list(const ListFilter& filter) {
   const auto id_text = [](const std::optional<ExecutionId>& id) {
     return id ? std::optional(id->to_string()) : std::nullopt;
   };
-  Query query;
+  QueryText query;
   const bool workflows = filter.kind == Kind::workflow;
   query.add("queue", filter.queue).add("type", filter.type);
   query.add(workflows ? "workflow_id" : "idempotency_key", filter.idempotency_key);
   if (filter.status) query.add("status", std::string(to_string(*filter.status)));
   query.add("parent", id_text(filter.parent)).add("cursor", id_text(filter.before));
   query.add("limit", std::to_string(filter.limit));
-  const Exchanged exchanged = get((workflows ? "/v1/workflows" : "/v1/tasks") + query.text());
-  require(exchanged);
+  const Exchanged exchanged = server_.get((workflows ? "/v1/workflows" : "/v1/tasks") + query.text());
+  exchanged.require();
   return wire::read_all(exchanged.body, "executions", wire::read_execution);
 }
 
@@ -415,20 +316,20 @@ std::optional<FoundIdentity> RemoteEngine::find_identity(const std::string&, con
                                                          const std::optional<Scope>& scope,
                                                          const std::optional<std::string>& queue,
                                                          const std::string& key) {
-  Query query;
+  QueryText query;
   query.add("type", type).add("queue", queue).add("key", key);
   if (scope) query.add("scope", scope->to_string());
-  const Exchanged exchanged = get("/v1/identities" + query.text());
+  const Exchanged exchanged = server_.get("/v1/identities" + query.text());
   if (exchanged.not_found()) return {};
-  require(exchanged);
+  exchanged.require();
   return wire::read_identity(exchanged.body);
 }
 
 // Not repeated: the second one would find nothing to release, and say so.
 bool RemoteEngine::release_identity(const std::string&, const IdentityHash& hash) {
   const Exchanged exchanged =
-      exchange({.method = "DELETE", .path = "/v1/identities/" + hash.to_string()}, Repeat::no);
-  require(exchanged);
+      server_.exchange({.method = "DELETE", .path = "/v1/identities/" + hash.to_string()}, Repeat::no);
+  exchanged.require();
   const Json* released = exchanged.body.find("released");
   return released && released->boolean;
 }
@@ -436,54 +337,54 @@ bool RemoteEngine::release_identity(const std::string&, const IdentityHash& hash
 // ---- settings
 
 QueueView RemoteEngine::read_queue(const Exchanged& exchanged) const {
-  require(exchanged);
+  exchanged.require();
   QueueView view = wire::read_queue(exchanged.body);
   view.count.name_space = name_space_;
   return view;
 }
 
 QueueView RemoteEngine::queue(const std::string&, const std::string& name) {
-  return read_queue(get("/v1/queues/" + percent_encode(name)));
+  return read_queue(server_.get("/v1/queues/" + percent_encode(name)));
 }
 
 std::vector<QueueView> RemoteEngine::queues(const std::string&) {
-  const Exchanged exchanged = get("/v1/queues");
-  require(exchanged);
+  const Exchanged exchanged = server_.get("/v1/queues");
+  exchanged.require();
   auto views = wire::read_all(exchanged.body, "queues", wire::read_queue);
   for (QueueView& view : views) view.count.name_space = name_space_;
   return views;
 }
 
 QueueView RemoteEngine::put_queue(const std::string&, const std::string& name, const QueueSettings& settings) {
-  return read_queue(put("/v1/queues/" + percent_encode(name), settings.to_json()));
+  return read_queue(server_.put("/v1/queues/" + percent_encode(name), settings.to_json()));
 }
 
 QueueView RemoteEngine::set_paused(const std::string&, const std::string& name, bool paused) {
-  return read_queue(post(fmt::format("/v1/queues/{}/{}", percent_encode(name), paused ? "pause" : "unpause"), ""));
+  return read_queue(server_.post(fmt::format("/v1/queues/{}/{}", percent_encode(name), paused ? "pause" : "unpause"), ""));
 }
 
 TypeView RemoteEngine::type(const std::string&, const std::string& name) {
-  const Exchanged exchanged = get("/v1/types/" + percent_encode(name));
-  require(exchanged);
+  const Exchanged exchanged = server_.get("/v1/types/" + percent_encode(name));
+  exchanged.require();
   return wire::read_type(exchanged.body);
 }
 
 std::vector<TypeView> RemoteEngine::types(const std::string&) {
-  const Exchanged exchanged = get("/v1/types");
-  require(exchanged);
+  const Exchanged exchanged = server_.get("/v1/types");
+  exchanged.require();
   return wire::read_all(exchanged.body, "types", wire::read_type);
 }
 
 TypeView RemoteEngine::put_type(const std::string&, const std::string& name, const TypeSettings& settings) {
-  const Exchanged exchanged = put("/v1/types/" + percent_encode(name), settings.to_json());
-  require(exchanged);
+  const Exchanged exchanged = server_.put("/v1/types/" + percent_encode(name), settings.to_json());
+  exchanged.require();
   return wire::read_type(exchanged.body);
 }
 
 // ---- operations
 
 void RemoteEngine::check_ready() {
-  require(get("/ready"));
+  server_.get("/ready").require();
 }
 
 std::vector<QueueCount> RemoteEngine::queue_counts() {

@@ -25,14 +25,21 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// core/settings.h refuses what it does not know; these lists are here for the "did you mean".
+// core/settings.h and core/activity.h refuse what they do not know; these lists are here for the "did you mean".
 const Words kQueueKeys{"retention",         "rate_limit",   "burst",           "max_running",
                        "concurrency_limit", "cancel_grace", "idempotency_ttl", "paused"};
 const Words kTypeKeys{"queue",    "identity",     "identity_fields", "scope",   "reuse",  "on_duplicate", "idempotency_ttl",
                       "priority", "max_attempts", "retry",           "timeout", "deadline"};
 const Words kRetryKeys{"initial", "factor", "max"};
+const Words kActivityKeys{"name", "enabled", "workflow", "tasks", "trigger", "dedupe_key_strategy"};
+const Words kStartedKeys{"type", "input", "queue"};
+const Words kTriggerKeys{"cron", "event"};
+const Words kCronKeys{"expression", "timezone", "misfire_policy", "catchup_limit", "misfire_grace", "overlap", "jitter"};
+const Words kEventKeys{"type", "source", "subject", "where"};
+const Words kWhereKeys{"pointer", "equals", "prefix", "exists"};
 const Words kTokenKeys{"token", "token_env", "namespace"};
-const Words kSections{"server", "identity", "retention", "queues", "types", "cache", "cleanup", "requests", "tokens"};
+const Words kSections{"server", "identity", "retention", "queues",   "types",
+                      "activities", "cache",   "cleanup",   "requests", "tokens"};
 
 std::optional<LogLevel> parse_log_level(std::string_view text) {
   constexpr std::array<std::string_view, 6> kNames{"trace", "debug", "info", "warn", "error", "off"};
@@ -57,6 +64,9 @@ class ConfigReader {
       read_named("types", kTypeKeys, [&](const std::string& name, const Json& table, const std::string& at) {
         if (const Json* retry = table.find("retry")) check_keys(*retry, at + "/retry", kRetryKeys);
         config_.types[name] = TypeSettings::parse(table, at);
+      });
+      read_named("activities", kActivityKeys, [&](const std::string& name, const Json& table, const std::string& at) {
+        config_.activities[name] = read_activity(name, table, at);
       });
       read_named("tokens", kTokenKeys, [&](const std::string& name, const Json& table, const std::string& at) {
         config_.tokens.push_back(read_token(name, table, at));
@@ -195,6 +205,34 @@ class ConfigReader {
       check_keys(table, at, keys);
       read_table(name, table, at);
     }
+  }
+
+  // The keys of the table at `name`, or of each one in the array there.
+  void check_member(const Json& table, const std::string& at, std::string_view name, const Words& known) const {
+    const Json* member = table.find(name);
+    if (!member) return;
+    const std::string place = fmt::format("{}/{}", at, name);
+    if (member->is(Json::Kind::object)) check_keys(*member, place, known);
+    for (std::size_t i = 0; i < member->items.size(); ++i) {
+      if (member->items[i].is(Json::Kind::object)) check_keys(member->items[i], fmt::format("{}/{}", place, i), known);
+    }
+  }
+
+  ActivitySettings read_activity(const std::string& name, const Json& table, const std::string& at) const {
+    try {
+      check_activity_id(name);
+    } catch (const InvalidField& error) {
+      throw InvalidField(at, fmt::format("the name {}", error.what()));
+    }
+    check_member(table, at, "workflow", kStartedKeys);
+    check_member(table, at, "tasks", kStartedKeys);
+    check_member(table, at, "trigger", kTriggerKeys);
+    if (const Json* trigger = table.find("trigger")) {
+      check_member(*trigger, at + "/trigger", "cron", kCronKeys);
+      check_member(*trigger, at + "/trigger", "event", kEventKeys);
+      if (const Json* event = trigger->find("event")) check_member(*event, at + "/trigger/event", "where", kWhereKeys);
+    }
+    return ActivitySettings::parse(table, at);
   }
 
   TokenSettings read_token(const std::string& name, const Json& table, const std::string& at) const {

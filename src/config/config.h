@@ -10,6 +10,7 @@
 
 #include "config/document.h"
 #include "config/listen.h"
+#include "core/activity.h"
 #include "core/identity.h"
 #include "core/settings.h"
 #include "core/time.h"
@@ -43,6 +44,7 @@ struct Config {
   Duration request_ttl = std::chrono::days(7);
   std::map<std::string, QueueSettings> queues;
   std::map<std::string, TypeSettings> types;
+  std::map<std::string, ActivitySettings> activities;
 };
 
 using Environment = std::map<std::string, std::string>;

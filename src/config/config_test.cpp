@@ -155,6 +155,52 @@ TEST(Config, UnknownKeySuggestsTheNearest) {
   EXPECT_THAT(refusal("[cleanup]\ncolour = 1\n"), StartsWith("hapax.toml:2: [cleanup] colour: unknown key; known are interval"));
 }
 
+TEST(Config, ActivitiesHaveTheMembersThatTheApiTakes) {
+  const Config config = parse(R"(
+[activities.daily_report]
+name = "Daily report"
+workflow = { type = "report", input = { region = "eu", days = [1, 2] }, queue = "reports" }
+dedupe_key_strategy = "per_occurrence"
+[activities.daily_report.trigger.cron]
+expression = "0 9 * * 1-5"
+timezone = "Europe/Berlin"
+misfire_policy = "catchup"
+catchup_limit = 3
+[activities.ship]
+enabled = false
+tasks = [{ type = "pick" }, { type = "pack", queue = "hall" }]
+[activities.ship.trigger.event]
+type = "order.paid"
+where = [{ pointer = "/country", equals = "DE" }, { pointer = "/test", exists = false }]
+)");
+  ASSERT_EQ(config.activities.size(), 2U);
+  const ActivitySettings& daily = config.activities.at("daily_report");
+  EXPECT_EQ(std::get<ActivitySettings::Workflow>(daily.start).input, R"({"days":[1,2],"region":"eu"})");
+  ASSERT_NE(daily.cron(), nullptr);
+  EXPECT_EQ(daily.cron()->timezone, "Europe/Berlin");
+  EXPECT_EQ(daily.cron()->catchup_limit, 3);
+  const ActivitySettings& ship = config.activities.at("ship");
+  EXPECT_FALSE(ship.enabled);
+  ASSERT_NE(ship.event(), nullptr);
+  EXPECT_EQ(ship.event()->where.size(), 2U);
+}
+
+TEST(Config, WhatIsWrongInAnActivityNamesTheLine) {
+  const std::string start = "[activities.a]\nworkflow = { type = \"t\" }\n";
+  EXPECT_THAT(refusal(start), StartsWith("hapax.toml:1: [activities.a]"));
+  EXPECT_THAT(refusal(start + "trigger = { cron = { expression = \"61 * * * *\" } }\n"),
+              StartsWith("hapax.toml:3: [activities.a] trigger.cron.expression: "));
+  EXPECT_THAT(refusal(start + "[activities.a.trigger.cron]\nexpression = \"@daily\"\ntimezone = \"Europe/Bonn\"\n"),
+              StartsWith("hapax.toml:5: [activities.a] trigger.cron.timezone: "));
+  EXPECT_THAT(refusal(start + "[activities.a.trigger.cron]\nexpresion = \"@daily\"\n"),
+              EndsWith("trigger.cron.expresion: unknown key; did you mean \"expression\"?"));
+  EXPECT_THAT(refusal(start + "[activities.a.trigger.event]\nwhere = [{ ponter = \"/x\" }]\n"),
+              EndsWith("trigger.event.where.0.ponter: unknown key; did you mean \"pointer\"?"));
+  EXPECT_THAT(refusal(start + "dedupe_key_strategy = \"per_window\"\ntrigger = { cron = { expression = \"@daily\" } }\n"),
+              StartsWith("hapax.toml:3: [activities.a] dedupe_key_strategy: "));
+  EXPECT_THAT(refusal("[activities.\"a:b\"]\n"), AllOf(StartsWith("hapax.toml:1: "), HasSubstr("the name ")));
+}
+
 TEST(Config, KeyOutsideItsSectionSaysWhereItBelongs) {
   EXPECT_EQ(refusal("listen = \"127.0.0.1:1\"\n"), "hapax.toml:1: listen: belongs into a section; write [server] on a line above it");
   EXPECT_EQ(refusal("server = 3\n"), "hapax.toml:1: server: is a section; write [server]");

@@ -86,7 +86,7 @@ std::vector<std::string> steps(std::string_view pointer) {
 std::string spell(const std::vector<std::string>& path) {
   if (path.empty()) return "";
   if (path.size() == 1) return path[0];
-  const bool named = path[0] == "queues" || path[0] == "types" || path[0] == "tokens";
+  const bool named = path[0] == "queues" || path[0] == "types" || path[0] == "activities" || path[0] == "tokens";
   const std::size_t header = std::min<std::size_t>(named ? 2 : 1, path.size());
   std::string text = "[" + path[0] + (header == 2 ? "." + path[1] : "") + "]";
   for (std::size_t i = header; i < path.size(); ++i) text += (i == header ? " " : ".") + path[i];

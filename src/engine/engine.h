@@ -17,6 +17,7 @@
 
 #include "core/json.h"
 #include "core/settings.h"
+#include "engine/activities.h"
 #include "engine/reply.h"
 #include "store/store.h"
 
@@ -209,6 +210,9 @@ class Engine {
   virtual TypeView type(const std::string& name_space, const std::string& name) = 0;
   virtual std::vector<TypeView> types(const std::string& name_space) = 0;
   virtual TypeView put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) = 0;
+
+  // Lives as long as the engine.
+  virtual Activities& activities() = 0;
 
   // Throws if the store does not answer.
   virtual void check_ready() = 0;

@@ -9,6 +9,7 @@
 
 #include "engine/claim.h"
 #include "engine/lane.h"
+#include "engine/local_activities.h"
 #include "engine/settings_book.h"
 #include "engine/submit.h"
 #include "engine/sweep.h"
@@ -63,6 +64,7 @@ class StoreEngine final : public LocalEngine {
   std::vector<TypeView> types(const std::string& name_space) override;
   TypeView put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) override;
 
+  Activities& activities() override { return activities_; }
   void check_ready() override;
   EngineCounters counters() override;
   std::vector<QueueCount> queue_counts() override { return store_->count(); }
@@ -82,6 +84,7 @@ class StoreEngine final : public LocalEngine {
   void announce(const Announcements& announcements);
   void reload_settings();
   void refuse_if_file_says_otherwise(const std::string& queue, bool paused) const;
+  void declare_queue(const std::string& name_space, const std::string& name);
   void changed_elsewhere();
   void refresh();
 
@@ -111,13 +114,14 @@ class StoreEngine final : public LocalEngine {
   Lane<Extension, ExtendOutcome> extend_lane_;
   Lane<ControlRequest, ControlOutcome> control_lane_;
   Lane<Turn, TurnOutcome> turn_lane_;
+  LocalActivities activities_;
 };
 
 StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
     : options_(std::move(options)),
       store_(std::move(store)),
       settings_(options_),
-      sweeper_(*store_, sweep_timer_, options_.cleanup_interval,
+      sweeper_(*store_, sweep_timer_, options_.cleanup_interval, options_.workflow_retention,
                [this](const Effects& effects) { spread(effects); }),
       results_(*store_, timer_, reader_),
       claims_(*store_, timer_,
@@ -128,16 +132,20 @@ StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
       finish_lane_([this](std::span<const Report> batch) { return commit_reports(batch); }, kMaxCommit, true),
       extend_lane_([this](std::span<const Extension> batch) { return store_->extend(batch); }, kMaxCommit, true),
       control_lane_([this](std::span<const ControlRequest> batch) { return commit_controls(batch); }, kMaxCommit, true),
-      turn_lane_([this](std::span<const Turn> batch) { return commit_resolved(batch); }, kMaxCommit, true) {
+      turn_lane_([this](std::span<const Turn> batch) { return commit_resolved(batch); }, kMaxCommit, true),
+      activities_(*this, *store_, settings_, options_,
+                  [this](const std::string& name_space, const std::string& queue) { declare_queue(name_space, queue); }) {
   settings_.load(store_->settings());
   store_->set_policies(settings_.policies());
   store_->watch([this] { changed_elsewhere(); });
   sweeper_.start();
+  activities_.start();
 }
 
 void StoreEngine::stop() {
   if (stopped_.exchange(true)) return;
   store_->watch({});
+  activities_.stop();
   claims_.stop();
   results_.stop();
   submit_lane_.stop();
@@ -516,6 +524,11 @@ void StoreEngine::reload_settings() {
   if (!settings_.load(store_->settings())) return;
   store_->set_policies(settings_.policies());
   claims_.announce_everywhere();
+  activities_.settings_changed();
+}
+
+void StoreEngine::declare_queue(const std::string& name_space, const std::string& name) {
+  if (!settings_.queue_view(name_space, name).known) put_queue(name_space, name, {});
 }
 
 // Another process changed something. The word comes on the store's thread and may come often: looking is left to the
@@ -561,7 +574,7 @@ EngineCounters StoreEngine::counters() {
   counters.purged = sweeper_.purged();
   counters.commits = submit_lane_.commits() + claims_.lane().commits() + finish_lane_.commits();
   counters.store_failures = submit_lane_.failures() + claims_.lane().failures() + finish_lane_.failures() +
-                            extend_lane_.failures() + control_lane_.failures() + sweeper_.failures();
+                            extend_lane_.failures() + control_lane_.failures() + sweeper_.failures() + activities_.failures();
   counters.waiting_claims = claims_.waiting();
   counters.waiting_results = results_.waiting();
   return counters;

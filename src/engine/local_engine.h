@@ -21,6 +21,7 @@ struct EngineOptions {
   Duration request_ttl = std::chrono::days(7);  // of the request keys of control operations
   std::map<std::string, QueueSettings> queues;  // of the configuration file: they win, in every namespace
   std::map<std::string, TypeSettings> types;
+  std::map<std::string, ActivitySettings> activities;  // in the default namespace
 };
 
 class LocalEngine : public Engine {

@@ -121,6 +121,15 @@ TypeView SettingsBook::type_view(const std::string& name_space, const std::strin
   return view;
 }
 
+std::vector<std::string> SettingsBook::namespaces_with(const std::string& queue) const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> namespaces;
+  for (const auto& [key, settings] : queues_) {
+    if (key.second == queue) namespaces.push_back(key.first);
+  }
+  return namespaces;
+}
+
 std::vector<std::string> SettingsBook::queue_names(const std::string& name_space) const {
   std::lock_guard lock(mutex_);
   return names_in(options_.queues, queues_, name_space);

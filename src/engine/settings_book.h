@@ -34,6 +34,7 @@ class SettingsBook {
   // With the file's part named. The count is left to the caller.
   QueueView queue_view(const std::string& name_space, const std::string& name) const;
   TypeView type_view(const std::string& name_space, const std::string& name) const;
+  std::vector<std::string> namespaces_with(const std::string& queue) const;  // where the API has named it
   std::vector<std::string> queue_names(const std::string& name_space) const;
   std::vector<std::string> type_names(const std::string& name_space) const;
 

@@ -19,8 +19,13 @@ constexpr Duration kPurgePause{5};
 
 }  // namespace
 
-Sweeper::Sweeper(Store& store, Timer& timer, Duration cleanup_interval, std::function<void(const Effects&)> swept)
-    : store_(store), timer_(timer), cleanup_interval_(cleanup_interval), swept_(std::move(swept)) {}
+Sweeper::Sweeper(Store& store, Timer& timer, Duration cleanup_interval, Duration run_retention,
+                 std::function<void(const Effects&)> swept)
+    : store_(store),
+      timer_(timer),
+      cleanup_interval_(cleanup_interval),
+      run_retention_(run_retention),
+      swept_(std::move(swept)) {}
 
 void Sweeper::start() {
   timer_.soon([this] { sweep(); });
@@ -63,7 +68,8 @@ void Sweeper::purge() {
   try {
     const PurgeOutcome outcome = store_.purge(kPurgeLimit);
     purged_count_ += outcome.executions;
-    if (outcome.more) pause = kPurgePause;
+    const std::int64_t runs = store_.activities().purge_runs(store_.now() - run_retention_, kPurgeLimit);
+    if (outcome.more || runs == kPurgeLimit) pause = kPurgePause;
   } catch (const std::exception& failure) {
     ++failures_;
     spdlog::warn("cleanup: {}", failure.what());

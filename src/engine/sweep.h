@@ -14,7 +14,9 @@ namespace hapax {
 class Sweeper {
  public:
   // Runs on a timer of its own thread. `swept` hears what each sweep closed and made claimable.
-  Sweeper(Store& store, Timer& timer, Duration cleanup_interval, std::function<void(const Effects&)> swept);
+  // The run ledger of activities is kept for `run_retention`.
+  Sweeper(Store& store, Timer& timer, Duration cleanup_interval, Duration run_retention,
+          std::function<void(const Effects&)> swept);
 
   void start();
 
@@ -32,7 +34,7 @@ class Sweeper {
 
   Store& store_;
   Timer& timer_;
-  const Duration cleanup_interval_;
+  const Duration cleanup_interval_, run_retention_;
   const std::function<void(const Effects&)> swept_;
   std::mutex mutex_;
   std::optional<Timer::Key> next_sweep_;

@@ -27,6 +27,7 @@ std::string_view status_line(int status) {
     case 200: return "HTTP/1.1 200 OK\r\n";
     case 201: return "HTTP/1.1 201 Created\r\n";
     case 202: return "HTTP/1.1 202 Accepted\r\n";
+    case kNoContent: return "HTTP/1.1 204 No Content\r\n";
     case 400: return "HTTP/1.1 400 Bad Request\r\n";
     case 401: return "HTTP/1.1 401 Unauthorized\r\n";
     case 403: return "HTTP/1.1 403 Forbidden\r\n";
@@ -58,6 +59,8 @@ void set_once(std::string_view& header, std::string_view name, std::string_view 
   header = value;
 }
 
+std::string_view as_view(beast::string_view text) { return {text.data(), text.size()}; }
+
 // Finds the headers that matter in one pass. Throws RequestError.
 void read_headers(Request& request, const beast::http::fields& fields, bool needs_host) {
   std::string_view host;
@@ -67,7 +70,7 @@ void read_headers(Request& request, const beast::http::fields& fields, bool need
     throw RequestError(400, "MalformedHttp", "The only Transfer-Encoding that is understood is chunked.").closing();
   }
   for (const auto& field : fields) {
-    const std::string_view value(field.value().data(), field.value().size());
+    const std::string_view value = as_view(field.value());
     switch (field.name()) {
       case beast::http::field::content_type: set_once(request.content_type, "Content-Type", value); break;
       case beast::http::field::host: set_once(host, "Host", value); break;
@@ -78,6 +81,8 @@ void read_headers(Request& request, const beast::http::fields& fields, bool need
           set_once(request.idempotency_key, "Idempotency-Key", value);
         } else if (beast::iequals(field.name_string(), "Hapax-Namespace")) {
           set_once(request.name_space_header, "Hapax-Namespace", value);
+        } else if (const auto name = as_view(field.name_string()); beast::iequals(name.substr(0, 3), "ce-")) {
+          request.event_headers.emplace_back(name.substr(3), value);
         }
         break;
       default: break;
@@ -320,12 +325,15 @@ void Connection::write(Response response) {
   if (response.close || (draining_ && pending_.empty() && socket_.available(ignored) == 0)) keep_alive_ = false;
 
   head_.reserve(128 + (response.body.size() <= kJoinedBytes ? response.body.size() : 0));
-  head_.append(status_line(response.status)).append("Content-Type: ").append(response.content_type);
-  head_.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
-  for (const auto& [name, value] : response.headers) head_.append("\r\n").append(name).append(": ").append(value);
-  if (!keep_alive_) head_.append("\r\nConnection: close");
-  if (keep_alive_ && old_version_) head_.append("\r\nConnection: keep-alive");
-  head_.append("\r\n\r\n");
+  head_.append(status_line(response.status));
+  if (response.status != kNoContent) {
+    head_.append("Content-Type: ").append(response.content_type);
+    head_.append("\r\nContent-Length: ").append(std::to_string(response.body.size())).append("\r\n");
+  }
+  for (const auto& [name, value] : response.headers) head_.append(name).append(": ").append(value).append("\r\n");
+  if (!keep_alive_) head_.append("Connection: close\r\n");
+  if (keep_alive_ && old_version_) head_.append("Connection: keep-alive\r\n");
+  head_.append("\r\n");
   if (bodyless_) response.body.clear();
   response.body.size() <= kJoinedBytes ? void(head_.append(response.body)) : void(body_ = std::move(response.body));
 

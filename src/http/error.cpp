@@ -109,6 +109,10 @@ RequestError workflow_not_found(std::string_view workflow_id) {
   return {404, std::string(wire::to_string(kind, Kind::workflow)), wire::describe(kind, workflow_id, Kind::workflow)};
 }
 
+RequestError activity_not_found(std::string_view id) {
+  return {404, "ActivityNotFound", fmt::format("There is no activity with the id '{}' in this namespace.", id)};
+}
+
 void write_invalid_field(JsonWriter& out, std::string_view pointer, std::string_view message) {
   out.begin_object().key("error").string("InvalidRequest").key("message");
   if (pointer.empty()) {

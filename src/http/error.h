@@ -40,9 +40,10 @@ class RequestError : public std::runtime_error {
 RequestError invalid_parameter(std::string_view name, const std::string& message);
 RequestError invalid_header(std::string_view name, const std::string& message);
 
-// 404 TaskNotFound, WorkflowNotFound.
+// 404 TaskNotFound, WorkflowNotFound, ActivityNotFound.
 RequestError task_not_found(std::string_view id);
 RequestError workflow_not_found(std::string_view workflow_id);
+RequestError activity_not_found(std::string_view id);
 
 // What a thrown exception is for the client. One that nobody foresaw is logged and told without its inside.
 Response error_response(std::exception_ptr thrown);

@@ -8,6 +8,7 @@
 
 #include "core/canonical_json.h"
 #include "engine/engine.h"
+#include "http/fake_activities.h"
 
 namespace hapax::http {
 
@@ -21,6 +22,7 @@ class FakeEngine : public Engine {
   bool accepts_finish = true;
   std::vector<Execution> claimable;  // handed out to claims that do not wait
   std::vector<Execution> stored;     // what reads find
+  FakeActivities fake_activities;
 
   static ExecutionId id_of(std::uint8_t n) {
     ExecutionId id;
@@ -135,6 +137,7 @@ class FakeEngine : public Engine {
   TypeView put_type(const std::string&, const std::string& name, const TypeSettings& settings) override {
     return {name, settings, {}, true};
   }
+  Activities& activities() override { return fake_activities; }
   void check_ready() override {
     if (failure) throw *failure;
   }

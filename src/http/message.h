@@ -29,7 +29,8 @@ struct Request {
   std::string_view authorization;
   std::string_view name_space_header;
   std::string_view idempotency_key;
-  bool has_origin = false;  // it comes from a page in a browser
+  bool has_origin = false;                                                   // it comes from a page in a browser
+  std::vector<std::pair<std::string_view, std::string_view>> event_headers;  // those that begin with ce-, without that
 
   // Filled on the way to the handler.
   std::vector<std::string> params;  // of the path pattern, decoded, in order
@@ -38,6 +39,8 @@ struct Request {
 };
 
 inline constexpr std::string_view kJsonType = "application/json";
+
+inline constexpr int kNoContent = 204;  // has no body
 
 struct Response {
   int status = 200;

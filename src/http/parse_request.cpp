@@ -19,13 +19,6 @@ namespace {
 constexpr std::int64_t kMaxQueues = 100;
 constexpr std::int64_t kMaxItems = static_cast<std::int64_t>(Engine::kMaxBatch);
 
-bool is_media_type(std::string_view content_type, std::string_view wanted) {
-  std::string_view media = content_type.substr(0, content_type.find(';'));
-  while (!media.empty() && (media.back() == ' ' || media.back() == '\t')) media.remove_suffix(1);
-  return std::equal(media.begin(), media.end(), wanted.begin(), wanted.end(),
-                    [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
-}
-
 std::string item_pointer(const std::string& at, std::size_t index) { return at + "/" + std::to_string(index); }
 
 std::optional<Duration> positive(FieldReader& fields, std::string_view name) {
@@ -185,8 +178,19 @@ void read_task_identity(SubmitRequest& request, FieldReader& fields) {
 
 }  // namespace
 
+bool is_media_type(std::string_view content_type, std::string_view wanted) {
+  std::string_view media = content_type.substr(0, content_type.find(';'));
+  while (!media.empty() && (media.back() == ' ' || media.back() == '\t')) media.remove_suffix(1);
+  return std::equal(media.begin(), media.end(), wanted.begin(), wanted.end(),
+                    [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+}
+
 Json parse_body(const Request& request) {
   check_media_type(request);
+  return parse_json_body(request);
+}
+
+Json parse_json_body(const Request& request) {
   try {
     return parse_json(request.body);
   } catch (const InvalidJson& error) {

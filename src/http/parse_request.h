@@ -14,8 +14,14 @@ namespace hapax::http {
 
 inline constexpr Duration kMaxWait = std::chrono::seconds(60);
 
-// The body as JSON: 415 for another media type (curl's form type counts as JSON, but not from a browser), 400 InvalidJson
-// with line and column.
+// Whether a Content-Type is this media type (in lower case), whatever its parameters.
+bool is_media_type(std::string_view content_type, std::string_view wanted);
+
+// The body as JSON, whatever its media type: 400 InvalidJson with line and column.
+Json parse_json_body(const Request& request);
+
+// The body as JSON: 415 for another media type (curl's form type counts as JSON, but not from a browser), then as
+// parse_json_body().
 Json parse_body(const Request& request);
 
 // For routes whose request says everything in its path: no body, or {}.

@@ -12,10 +12,14 @@ ReadPool::ReadPool(std::size_t threads) {
 }
 
 void ReadPool::answer(const Responder& responder, std::function<Response()> make) {
+  begin(responder, [responder, make = std::move(make)] { responder.answer(make()); });
+}
+
+void ReadPool::begin(const Responder& responder, std::function<void()> start) {
   {
     std::lock_guard lock(mutex_);
     if (stopping_) throw Failure(Failure::Code::stopped, "the server is shutting down");
-    jobs_.push_back({responder, std::move(make)});
+    jobs_.push_back({responder, std::move(start)});
   }
   changed_.notify_one();
 }
@@ -39,13 +43,11 @@ void ReadPool::run() {
     Job job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    Response response;
     try {
-      response = job.make();
+      job.start();
     } catch (...) {
-      response = error_response(std::current_exception());
+      job.responder.answer(error_response(std::current_exception()));
     }
-    job.responder.answer(std::move(response));
     lock.lock();
   }
 }

@@ -1,4 +1,4 @@
-// A few threads for what the engine answers synchronously, so that no connection's thread ever waits for the store.
+// A few threads for what the engine answers or looks up synchronously, so that no connection's thread ever waits for the store.
 #pragma once
 
 #include <condition_variable>
@@ -20,13 +20,16 @@ class ReadPool {
   // Answers with what `make` returns or throws, from a thread of the pool.
   void answer(const Responder& responder, std::function<Response()> make);
 
+  // Runs `start` on a thread of the pool. It sees to the answer, now or later; what it throws is answered.
+  void begin(const Responder& responder, std::function<void()> start);
+
   // Does what was asked for before, then ends the threads. Idempotent; later requests are refused as shutting down.
   void stop();
 
  private:
   struct Job {
     Responder responder;
-    std::function<Response()> make;
+    std::function<void()> start;
   };
 
   void run();

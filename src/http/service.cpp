@@ -13,6 +13,8 @@ Service::Service(Engine& engine, const ServerOptions& options)
   add_turn_routes(router_, backend_);
   add_queue_routes(router_, backend_);
   add_type_routes(router_, backend_);
+  add_activity_routes(router_, backend_);
+  add_event_routes(router_, backend_);
   add_identity_routes(router_, backend_);
   add_operation_routes(router_, backend_);
   metrics_ = std::make_unique<Metrics>(router_.routes());

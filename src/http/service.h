@@ -30,6 +30,8 @@ void add_claim_routes(Router& router, Backend& backend);
 void add_turn_routes(Router& router, Backend& backend);
 void add_queue_routes(Router& router, Backend& backend);
 void add_type_routes(Router& router, Backend& backend);
+void add_activity_routes(Router& router, Backend& backend);
+void add_event_routes(Router& router, Backend& backend);
 void add_identity_routes(Router& router, Backend& backend);
 void add_operation_routes(Router& router, Backend& backend);
 

@@ -11,13 +11,18 @@
 #include "store/cache/cached_store.h"
 #include "store/memory/memory_store.h"
 #include "store/postgres/postgres_store.h"
+#include "store/s3/names.h"
+#include "store/s3/probe_bucket.h"
+#include "store/s3/s3_objects.h"
+#include "store/s3/s3_store.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace hapax {
 
 namespace {
 
-constexpr std::string_view kKnown = "this build knows sqlite:FILE, postgres://HOST/DATABASE, memory: and http://HOST:PORT";
+constexpr std::string_view kKnown =
+    "this build knows sqlite:FILE, postgres://HOST/DATABASE, s3://BUCKET/PREFIX, memory: and http://HOST:PORT";
 
 const SystemClock kClock;
 
@@ -57,6 +62,19 @@ std::unique_ptr<Store> with_cache(std::unique_ptr<Store> store, const std::strin
   return open_cached_store(std::move(store), std::move(options));
 }
 
+std::unique_ptr<Store> open_bucket(const std::string& url, const OpenStoreOptions& options) {
+  S3ObjectsOptions client;
+  if (options.request_counts) client.wire.counts = options.request_counts;
+  const auto objects = std::make_shared<S3Objects>(parse_s3_url(url), client);
+  if (!objects->get(std::string(s3::kFormat))) {
+    if (!options.create) {
+      throw Failure(Failure::Code::misuse, "there is no store yet; hapax serve or hapax migrate creates it");
+    }
+    require_conditional_writes(*objects);
+  }
+  return open_s3_store(objects);
+}
+
 std::unique_ptr<Store> open_bare_store(const std::string& url, const OpenStoreOptions& options) {
   const std::string scheme = url.substr(0, url.find(':'));
   if (scheme.size() == url.size()) refuse(url, "is no URL; a file is written sqlite:" + url);
@@ -80,7 +98,8 @@ std::unique_ptr<Store> open_bare_store(const std::string& url, const OpenStoreOp
     return open_postgres_store(postgres);
   }
   if (scheme == "postgres" || scheme == "postgresql") refuse(url, "write e.g. postgres://user@localhost/database");
-  if (scheme == "s3") refuse(url, "S3 is not in this build; " + std::string(kKnown));
+  if (url.starts_with("s3://")) return open_bucket(url, options);
+  if (scheme == "s3") refuse(url, "write e.g. s3://bucket/prefix?region=eu-central-1");
   refuse(url, "nothing is called \"" + scheme + "\"; " + std::string(kKnown));
 }
 

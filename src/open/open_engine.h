@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "engine/local_engine.h"
+#include "store/request_counts.h"
 #include "store/store.h"
 
 struct sqlite3;
@@ -26,9 +27,10 @@ struct OpenStoreOptions {
   bool migrate = false;  // brings an older schema up to date; without, it is a Failure::misuse
   std::string cache_redis = {};  // redis://HOST:PORT in front of it; empty: none
   const Clock* clock = nullptr;  // of memory: and sqlite:, and outlives them; null: the system's
+  std::shared_ptr<RequestCounts> request_counts = {};  // of s3:, for whoever wants to know; empty: nobody
 };
 
-// Opens the store of a URL: memory:, sqlite:FILE, postgres://…. Throws BadUrl, or Failure if the store cannot be opened.
+// Opens the store of a URL: memory:, sqlite:FILE, postgres://…, s3://…. Throws BadUrl, or Failure if the store cannot be opened.
 std::unique_ptr<Store> open_store(const std::string& url, OpenStoreOptions options = {});
 
 struct Opened {

@@ -49,6 +49,7 @@ class ForwardingStore : public Store {
     return store_->release_identity(name_space, hash);
   }
   void put_setting(const SettingDocument& setting) override { store_->put_setting(setting); }
+  ActivityRows& activities() override { return store_->activities(); }
   void check() override { store_->check(); }
   void watch(std::function<void()> on_change) override { store_->watch(std::move(on_change)); }
 

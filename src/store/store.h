@@ -28,6 +28,7 @@
 #include "core/report.h"
 #include "core/reuse.h"
 #include "core/workflow.h"
+#include "store/activity_rows.h"
 
 namespace hapax {
 
@@ -351,6 +352,9 @@ class Store {
   virtual bool release_identity(const std::string& name_space, const IdentityHash& hash) = 0;
 
   virtual void put_setting(const SettingDocument& setting) = 0;
+
+  // What it keeps of activities; lives as long as the store.
+  virtual ActivityRows& activities() = 0;
 
   // Writes and commits something without meaning: throws the Failure that a submission would meet now.
   virtual void check() = 0;

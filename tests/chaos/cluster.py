@@ -16,12 +16,13 @@ retention = "7d"
 class Cluster:
     """Where the servers listen changes with every life of theirs: they write it into files that clients look into."""
 
-    def __init__(self, directory, store, seed, servers=2, workers=4, late_share=0.02):
+    def __init__(self, directory, store, seed, servers=2, workers=4, late_share=0.02, environment=None):
         self.directory, self.store, self.seed = pathlib.Path(directory), store, seed
         self.record = self.directory / "record"
         self.record.mkdir(parents=True)
         self.servers = [
-            Server(self.directory / f"server-{n}", store=store, config=CONFIG, arguments=["--log-level", "warn"])
+            Server(self.directory / f"server-{n}", store=store, config=CONFIG, arguments=["--log-level", "warn"],
+                   environment=environment)
             for n in range(servers)
         ]
         self.port_files = [self.directory / f"server-{n}.port" for n in range(servers)]

@@ -40,10 +40,10 @@ def seed():
     return chosen
 
 
-def run(directory, store, size, seed, also=(), disturb=True, in_front=None):
+def run(directory, store, size, seed, also=(), disturb=True, in_front=None, environment=None):
     """Violations as sentences, and what happened in numbers. `also` is for Disturbance; `in_front` puts something between
-    clients and servers: it is given the cluster and answers with the ports to use."""
-    cluster = Cluster(directory, store, seed, size.servers, size.workers, size.late_share)
+    clients and servers: it is given the cluster and answers with the ports to use; `environment` is the servers'."""
+    cluster = Cluster(directory, store, seed, size.servers, size.workers, size.late_share, environment)
     try:
         cluster.start()
         ports = in_front(cluster) if in_front else [_port_in(path) for path in cluster.port_files]

@@ -164,6 +164,15 @@ TEST_P(Watch, TellsOfAChangeThroughAnotherHandle) {
   second->watch({});
 }
 
+TEST_P(Watch, TellsOfAnActivityThatAnotherHandleDefined) {
+  const auto second = second_handle();
+  listen(*second);
+  const ActivityChange change{.row = {.name_space = "default", .id = "a", .document = "{}", .next_due = now()}};
+  EXPECT_TRUE(store().activities().change({&change, 1}).at(0));
+  EXPECT_TRUE(is_called());
+  second->watch({});
+}
+
 TEST_P(Watch, HandleCanBeDroppedWhileListening) {
   const auto second = second_handle();
   listen(*second);

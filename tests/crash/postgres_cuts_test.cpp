@@ -193,6 +193,76 @@ TEST_F(Cuts, CancelSentAgainUnderItsKeyRunsOnce) {
       });
 }
 
+TEST_F(Cuts, ChangeOfAnActivitySentAgainIsMadeOnceAndRecognised) {
+  const auto row = [&](std::uint64_t n, std::int64_t revision, const char* document) {
+    return ActivityRow{.name_space = "default",
+                       .id = "activity-" + std::to_string(n),
+                       .document = document,
+                       .by_event = false,
+                       .next_due = clock_.now(),
+                       .revision = revision};
+  };
+  std::vector<bool> did;
+  cut_everywhere(
+      11,
+      [&] {
+        number_ += 2;
+        const std::vector<ActivityChange> before{{row(number_ - 1, 0, "1"), false}, {row(number_, 0, "1"), false}};
+        store_->activities().change(before);
+      },
+      [&] {
+        const std::vector<ActivityChange> changes{{row(number_ - 1, 1, "2"), false},
+                                                  {row(number_, 1, "2"), true},
+                                                  {row(number_ + 1'000'000, 0, "2"), false},
+                                                  {row(number_ - 1, 7, "3"), false}};
+        did = until_known([&] { return store_->activities().change(changes); });
+      },
+      [&] {
+        EXPECT_THAT(did, testing::ElementsAre(true, true, true, false));
+        const auto find = [&](std::uint64_t n) {
+          return store_->activities().find("default", "activity-" + std::to_string(n));
+        };
+        EXPECT_EQ(find(number_ - 1), row(number_ - 1, 2, "2"));
+        EXPECT_EQ(find(number_), std::nullopt);
+        EXPECT_EQ(find(number_ + 1'000'000), row(number_ + 1'000'000, 1, "2"));
+      });
+}
+
+TEST_F(Cuts, RunOfAnActivityRecordedAgainIsRecordedOnce) {
+  const auto run = [&](const char* occurrence, Disposition disposition) {
+    return ActivityRun{.name_space = "default",
+                       .activity = "activity-" + std::to_string(number_),
+                       .occurrence = occurrence,
+                       .at = clock_.now(),
+                       .disposition = disposition,
+                       .workflow_id = "w",
+                       .why = "because",
+                       .recorded_at = clock_.now()};
+  };
+  std::vector<ActivityRun> recorded;
+  const auto expected = [&] {
+    return std::vector<ActivityRun>{run("o2", Disposition::ran), run("o1", Disposition::caught_up)};
+  };
+  cut_everywhere(
+      11,
+      [&] {
+        ++number_;
+        const std::vector<ActivityRun> before{run("o1", Disposition::skipped)};
+        store_->activities().record(before);
+      },
+      [&] {
+        const std::vector<ActivityRun> runs = expected();
+        recorded = until_known([&] { return store_->activities().record(runs); });
+      },
+      [&] {
+        EXPECT_EQ(recorded, expected());
+        RunFilter all;
+        all.name_space = "default";
+        all.activity = "activity-" + std::to_string(number_);
+        EXPECT_EQ(store_->activities().runs(all), expected());
+      });
+}
+
 // A store that answered a lost commit with "nothing happened" would be found out: this one sends under another id.
 TEST_F(Cuts, PlantedBugIsFound) {
   Submission submission;

@@ -13,6 +13,10 @@ def workflow_path(workflow_id, *parts):
     return "/".join(["/v1/workflows", quote(workflow_id, safe=""), *parts])
 
 
+def activity_path(id, *parts):
+    return "/".join(["/v1/activities", quote(id, safe=""), *parts])
+
+
 class Caller:
     def __init__(self, server, namespace=None, token=None):
         headers = {}
@@ -149,6 +153,47 @@ class Caller:
         lines = (line.rsplit(" ", 1) for line in answer.body.decode().splitlines() if not line.startswith("#"))
         values = [float(value) for metric, value in lines if metric.partition("{")[0] == name]
         return sum(values) if values else None
+
+    # ---- activities and events
+
+    def define(self, id, trigger, workflow=None, **settings):
+        """The activity; it starts workflows of type "w" unless told otherwise."""
+        if "tasks" not in settings:
+            settings["workflow"] = workflow or {"type": "w", "queue": "activities"}
+        answer = self.http.put(activity_path(id), {"trigger": trigger, **settings})
+        assert answer.status in (200, 201), answer
+        return answer.json
+
+    def activity(self, id):
+        answer = self.http.get(activity_path(id))
+        assert answer.status == 200, answer
+        return answer.json
+
+    def activity_runs(self, id):
+        """All rows of its ledger, newest first."""
+        runs, cursor = [], ""
+        while cursor is not None:
+            answer = self.http.get(activity_path(id, "runs") + "?limit=1000" + (f"&cursor={quote(cursor, safe='')}" if cursor else ""))
+            assert answer.status == 200, answer
+            runs += answer.json["runs"]
+            cursor = answer.json["next_cursor"]
+        return runs
+
+    def trigger(self, id, key=None):
+        return self.http.post(activity_path(id, "trigger"), headers={"Idempotency-Key": key} if key else {})
+
+    def backfill(self, id, start, end):
+        return self.http.post(activity_path(id, "backfill"), {"from": start, "to": end})
+
+    def send_event(self, event):
+        """In structured mode; what became of it."""
+        (receipt,) = self.send_events(event, "application/cloudevents+json")
+        return receipt
+
+    def send_events(self, events, content_type="application/cloudevents-batch+json"):
+        answer = self.http.post("/v1/events", events, headers={"Content-Type": content_type})
+        assert answer.status == 200, answer
+        return answer.json["events"]
 
     # ---- settings
 

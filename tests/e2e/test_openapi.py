@@ -81,7 +81,10 @@ class Witness:
         if status not in described:
             self.trouble.append(f"{where} is not in the description: {answer}")
             return
-        content = described[status].get("content", {})
+        content = described[status].get("content")
+        if content is None:
+            self.trouble += [f"{where}: has a body"] if answer.body else []
+            return
         media = answer.headers.get("content-type", "").partition(";")[0]
         if media not in content:
             self.trouble.append(f"{where}: {media!r} is none of {sorted(content)}")
@@ -318,6 +321,74 @@ def walk_settings(witness, caller):
         call("get", f"{path}?colour=red", expect=400)
 
 
+def walk_activities(witness, caller):
+    call = lambda *arguments, **options: witness.call(caller, *arguments, **options)  # noqa: E731
+    cron = {
+        "expression": "0 0 9 * * MON-FRI",
+        "timezone": "Europe/Berlin",
+        "misfire_policy": "compress",
+        "catchup_limit": 3,
+        "misfire_grace": "5m",
+        "overlap": "skip",
+        "jitter": "1s",
+    }
+    scheduled = {
+        "name": "Walked",
+        "enabled": True,
+        "workflow": {"type": "w", "input": {"n": 1}, "queue": "flows"},
+        "trigger": {"cron": cron},
+        "dedupe_key_strategy": "per_window",
+    }
+    path = "/v1/activities/walked%201"
+    call("put", path, scheduled, expect=201)
+    call("put", path, scheduled, expect=200)
+    call("put", path, {**scheduled, "dedupe_key_strategy": "per_occurrence"}, expect=400)
+    call("post", path + "/trigger", expect=201)
+    key = {"Idempotency-Key": "once"}
+    call("post", path + "/trigger", headers=key, expect=201)
+    call("post", path + "/trigger", headers=key, expect=200)
+    call("post", path + "/trigger", headers={"Idempotency-Key": " "}, expect=400)
+    window = {"from": "2026-03-02T00:00:00Z", "to": "2026-03-04T00:00:00Z"}
+    assert len(call("post", path + "/backfill", window, expect=200).json["runs"]) == 2
+    call("post", path + "/backfill", {"from": window["to"], "to": window["from"]}, expect=400)
+    for action in ("pause", "unpause"):
+        call("post", f"{path}/{action}", expect=200)
+        call("post", f"{path}/{action}", {"why": "?"}, expect=400)
+    walk_events(witness, caller)
+    for part in ("", "/runs"):
+        call("get", path + part, expect=200)
+        call("get", f"{path}{part}?colour=red", expect=400)
+        call("get", f"/v1/activities/unknown{part}", expect=404)
+    call("get", "/v1/activities", expect=200)
+    call("get", "/v1/activities?limit=1", expect=200)
+    call("get", "/v1/activities?limit=0", expect=400)
+    for action, body in (("trigger", None), ("backfill", window), ("pause", None), ("unpause", None)):
+        call("post", f"/v1/activities/unknown/{action}", body, expect=404)
+    call("delete", path, expect=204)
+    call("delete", path, expect=404)
+    call("delete", f"/v1/activities/{'x' * 129}", expect=400)
+
+
+def walk_events(witness, caller):
+    demands = [{"pointer": "/n", "equals": 1}, {"pointer": "/s", "prefix": "a"}, {"pointer": "/x", "exists": False}]
+    trigger = {"event": {"type": "walked", "source": "/walk", "subject": "s", "where": demands}}
+    tasks = [{"type": "t", "input": [1], "queue": "q"}, {"type": "u"}]
+    witness.call(caller, "put", "/v1/activities/events", {"tasks": tasks, "trigger": trigger}, expect=201)
+    event = {"specversion": "1.0", "id": "1", "type": "walked", "source": "/walk", "subject": "s", "data": {"n": 1, "s": "ab"}}
+
+    def send(body, expect, kind="application/cloudevents+json"):
+        headers = {"Content-Type": kind}
+        return witness.call(caller, "post", "/v1/events", body, headers=headers, expect=expect).json
+
+    assert send(event, 200)["events"][0]["started"] == ["activity-events:1"]
+    batch = [event, {**event, "data": {"n": 1, "s": "ac"}}, {name: event[name] for name in event if name != "id"}]
+    receipts = send(batch, 200, "application/cloudevents-batch+json")["events"]
+    assert receipts[0]["duplicates"] and receipts[1]["conflicts"] and receipts[2]["id_assigned"]
+    send({**event, "type": ""}, 400)
+    witness.call(caller, "get", "/v1/activities/events", expect=200)
+    witness.call(caller, "get", "/v1/activities/events/runs", expect=200)
+
+
 def walk_identities(witness, caller):
     call = lambda *arguments, **options: witness.call(caller, *arguments, **options)  # noqa: E731
     caller.put_queue("tombstones", retention="0")
@@ -342,12 +413,17 @@ def walk_operations(witness, caller):
 def provoke_everywhere(witness, start_server):
     """What every route can answer: no token, the wrong namespace, too much, the wrong kind of body."""
     config = '[server]\nmax_body = "1000"\n[tokens.shop]\ntoken = "t"\nnamespace = "shop"\n'
+    config += '[tokens.everywhere]\ntoken = "e"\n'
     config += "[queues.held]\npaused = true\n[queues.open]\npaused = false\n"
+    config += '[activities.fixed]\nworkflow = {type = "w"}\ntrigger = {cron = {expression = "@daily"}}\n'
     server = start_server("guarded", config=config)
     anonymous, stranger = Caller(server), Caller(server, token="t", namespace="bank")
-    shop = Caller(server, token="t")
+    shop, everywhere = Caller(server, token="t"), Caller(server, token="e")
     witness.call(shop, "post", "/v1/queues/open/pause", expect=409)
     witness.call(shop, "post", "/v1/queues/held/unpause", expect=409)
+    other = {"workflow": {"type": "w"}, "trigger": {"cron": {"expression": "@hourly"}}}
+    witness.call(everywhere, "put", "/v1/activities/fixed", other, expect=409)
+    witness.call(everywhere, "delete", "/v1/activities/fixed", expect=409)
     for method, template, _ in witness.description.operations():
         described = witness.description.responses(method, template)
         path = re.sub(r"\{[^}]*\}", UNKNOWN_ID, template)
@@ -373,6 +449,7 @@ def test_every_route_and_answer_is_as_described(description, shared_server, star
     walk_control(witness, caller)
     walk_workflows(witness, caller)
     walk_settings(witness, caller)
+    walk_activities(witness, caller)
     walk_identities(witness, caller)
     walk_operations(witness, caller)
     provoke_everywhere(witness, start_server)
@@ -450,12 +527,13 @@ def test_every_example_fits_its_schema_and_every_example_request_is_accepted(des
                 for example in examples_of(media):
                     assert description.validate(example, media["schema"]) == [], f"{method} {path} {status}"
         request = description.resolve(operation.get("requestBody", {}))
-        for media in request.get("content", {}).values():
+        for content_type, media in request.get("content", {}).items():
             for example in examples_of(media):
                 count += 1
                 assert description.validate(example, media["schema"]) == [], f"{method} {path}"
                 real_path = re.sub(r"\{[^}]*\}", "example", path)
-                answer = caller.http.request(method.upper(), real_path, body=example)
+                headers = {"Content-Type": content_type}
+                answer = caller.http.request(method.upper(), real_path, body=example, headers=headers)
                 # A lease of an example is nobody's: being lost is all that may be wrong with it.
                 assert answer.status < 400 or answer.json["error"] == "LeaseLost", (method, path, answer)
     for schema in description.document.get("components", {}).get("schemas", {}).values():

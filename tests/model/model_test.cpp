@@ -12,7 +12,7 @@ namespace hapax::model {
 namespace {
 
 constexpr std::uint64_t kFirstSeed = 1;
-constexpr std::uint64_t kRuns = 2000;
+constexpr std::uint64_t kRuns = 2000, kActivityRuns = 500;
 constexpr std::size_t kSteps = 60;
 
 std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
@@ -37,17 +37,24 @@ class Model : public testing::TestWithParam<StoreKind> {};
 INSTANTIATE_TEST_SUITE_P(Stores, Model, testing::ValuesIn(stores_to_compare()),
                          [](const auto& info) { return info.param.name; });
 
-TEST_P(Model, GivesTheSameAnswersAsTheMemoryStore) {
+void expect_the_same_answers(const StoreKind& store, Sequence (*generate)(std::uint64_t, std::size_t),
+                             std::uint64_t usual_runs) {
   const MakeHome memory = home_of("Memory");
   const std::uint64_t first = number_from_environment("HAPAX_SEED", kFirstSeed);
-  const std::uint64_t runs = number_from_environment("HAPAX_RUNS", std::getenv("HAPAX_SEED") ? 1 : kRuns / GetParam().slowness);
+  const std::uint64_t runs = number_from_environment("HAPAX_RUNS", std::getenv("HAPAX_SEED") ? 1 : usual_runs / store.slowness);
   for (std::uint64_t seed = first; seed < first + runs; ++seed) {
     const Sequence sequence = generate(seed, kSteps);
-    if (!compare(sequence, memory, GetParam().make)) continue;
-    const Sequence minimal = minimise(sequence, memory, GetParam().make);
+    if (!compare(sequence, memory, store.make)) continue;
+    const Sequence minimal = minimise(sequence, memory, store.make);
     FAIL() << "HAPAX_SEED=" << seed << " differs; the minimised sequence:\n"
-           << describe_failure(minimal, memory, GetParam().make);
+           << describe_failure(minimal, memory, store.make);
   }
+}
+
+TEST_P(Model, GivesTheSameAnswersAsTheMemoryStore) { expect_the_same_answers(GetParam(), generate, kRuns); }
+
+TEST_P(Model, KeepsActivitiesAsTheMemoryStoreDoes) {
+  expect_the_same_answers(GetParam(), generate_activities, kActivityRuns);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // The comparison itself is put to the test: a store with a planted bug must be found out, and by a short sequence.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
+#include <tuple>
 
 #include "model/comparison.h"
 #include "model/generator.h"
@@ -102,6 +104,86 @@ class WithoutReplay final : public Honest {
   int next_ = 0;
 };
 
+// The same for what it keeps of activities.
+class HonestRows : public ActivityRows {
+ public:
+  explicit HonestRows(ActivityRows& rows) : rows_(rows) {}
+
+  std::optional<ActivityRow> find(const std::string& name_space, const std::string& id) override {
+    return rows_.find(name_space, id);
+  }
+  std::vector<ActivityRow> list(const ActivityFilter& filter) override { return rows_.list(filter); }
+  std::vector<bool> change(std::span<const ActivityChange> changes) override { return rows_.change(changes); }
+  DueActivities due(std::int32_t limit) override { return rows_.due(limit); }
+  std::vector<ActivityRun> record(std::span<const ActivityRun> runs) override { return rows_.record(runs); }
+  std::vector<ActivityRun> runs(const RunFilter& filter) override { return rows_.runs(filter); }
+  std::int64_t purge_runs(Time before, std::int32_t limit) override { return rows_.purge_runs(before, limit); }
+
+ protected:
+  ActivityRows& rows_;
+};
+
+template <class Rows>
+class WithRows final : public Honest {
+ public:
+  explicit WithRows(const Clock& clock) : Honest(clock), rows_(store_->activities()) {}
+  ActivityRows& activities() override { return rows_; }
+
+ private:
+  Rows rows_;
+};
+
+class WithoutRevisions final : public HonestRows {
+ public:
+  using HonestRows::HonestRows;
+  std::vector<bool> change(std::span<const ActivityChange> changes) override {
+    std::vector<bool> did;
+    for (ActivityChange change : changes) {
+      const auto stored = rows_.find(change.row.name_space, change.row.id);
+      change.row.revision = stored ? stored->revision : 0;
+      did.push_back(rows_.change({&change, 1}).at(0));
+    }
+    return did;
+  }
+};
+
+class WithoutMakingUp final : public HonestRows {
+ public:
+  using HonestRows::HonestRows;
+  // What was skipped stays skipped.
+  std::vector<ActivityRun> record(std::span<const ActivityRun> runs) override {
+    std::vector<ActivityRun> recorded;
+    for (ActivityRun run : runs) {
+      if (is_known(run)) run.disposition = Disposition::skipped;
+      recorded.push_back(rows_.record({&run, 1}).at(0));
+    }
+    return recorded;
+  }
+
+ private:
+  bool is_known(const ActivityRun& wanted) {
+    RunFilter all;
+    all.name_space = wanted.name_space;
+    all.activity = wanted.activity;
+    for (const ActivityRun& run : rows_.runs(all)) {
+      if (run.occurrence == wanted.occurrence) return true;
+    }
+    return false;
+  }
+};
+
+class WithoutOrderAtEqualTimes final : public HonestRows {
+ public:
+  using HonestRows::HonestRows;
+  std::vector<ActivityRun> runs(const RunFilter& filter) override {
+    auto runs = rows_.runs(filter);
+    std::sort(runs.begin(), runs.end(), [](const ActivityRun& a, const ActivityRun& b) {
+      return std::tie(b.at, a.occurrence) < std::tie(a.at, b.occurrence);
+    });
+    return runs;
+  }
+};
+
 template <class AnyStore>
 class HomeOf final : public StoreHome {
  public:
@@ -114,9 +196,10 @@ MakeHome home_of() {
 }
 
 template <class Bug>
-void expect_found_by_a_short_sequence(std::size_t longest) {
+void expect_found_by_a_short_sequence(std::size_t longest,
+                                      Sequence (*generate_sequence)(std::uint64_t, std::size_t) = generate) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
-    const Sequence sequence = generate(seed, 60);
+    const Sequence sequence = generate_sequence(seed, 60);
     if (!compare(sequence, home_of<Honest>(), home_of<Bug>())) continue;
     const Sequence minimal = minimise(sequence, home_of<Honest>(), home_of<Bug>());
     EXPECT_TRUE(compare(minimal, home_of<Honest>(), home_of<Bug>()));
@@ -129,6 +212,7 @@ void expect_found_by_a_short_sequence(std::size_t longest) {
 TEST(PlantedBug, HonestStoreIsNotSuspected) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     EXPECT_FALSE(compare(generate(seed, 60), home_of<Honest>(), home_of<Honest>())) << "seed " << seed;
+    EXPECT_FALSE(compare(generate_activities(seed, 60), home_of<Honest>(), home_of<WithRows<HonestRows>>())) << seed;
   }
 }
 
@@ -144,6 +228,18 @@ TEST(PlantedBug, IgnoredMaxRunningIsFound) { expect_found_by_a_short_sequence<Wi
 
 TEST(PlantedBug, OperationThatRunsAgainIsFound) { expect_found_by_a_short_sequence<WithoutReplay>(4); }
 
+TEST(PlantedBug, IgnoredRevisionOfAnActivityIsFound) {
+  expect_found_by_a_short_sequence<WithRows<WithoutRevisions>>(2, generate_activities);
+}
+
+TEST(PlantedBug, SkippedFiringThatCannotBeMadeUpForIsFound) {
+  expect_found_by_a_short_sequence<WithRows<WithoutMakingUp>>(2, generate_activities);
+}
+
+TEST(PlantedBug, WrongOrderOfRunsAtEqualTimesIsFound) {
+  expect_found_by_a_short_sequence<WithRows<WithoutOrderAtEqualTimes>>(3, generate_activities);
+}
+
 TEST(PlantedBug, SameSeedGivesTheSameSequence) {
   const auto describe = [](const Sequence& sequence) {
     std::ostringstream out;
@@ -151,6 +247,7 @@ TEST(PlantedBug, SameSeedGivesTheSameSequence) {
     return out.str();
   };
   EXPECT_EQ(describe(generate(7, 60)), describe(generate(7, 60)));
+  EXPECT_EQ(describe(generate_activities(7, 60)), describe(generate_activities(7, 60)));
 }
 
 }  // namespace

@@ -102,7 +102,13 @@ Answer perform(const Step& step, Store& store) {
               [&](const Policies& policies) -> Answer { return set_policies(policies, store), std::monostate(); },
               [&](const Advance&) -> Answer { return std::monostate(); },
               [&](const List& list) -> Answer { return store.list(list.filter); },
-              [&](const Look& all) -> Answer { return look(all, store); }},
+              [&](const Look& all) -> Answer { return look(all, store); },
+              [&](const std::vector<ActivityChange>& c) -> Answer { return store.activities().change(c); },
+              [&](const std::vector<ActivityRun>& r) -> Answer { return store.activities().record(r); },
+              [&](const Due& due) -> Answer { return store.activities().due(due.limit); },
+              [&](const ActivityFilter& filter) -> Answer { return store.activities().list(filter); },
+              [&](const RunFilter& filter) -> Answer { return store.activities().runs(filter); },
+              [&](const PurgeRuns& p) -> Answer { return store.activities().purge_runs(p.before, p.limit); }},
         step);
   } catch (const std::exception& e) {
     return Thrown{e.what()};
@@ -146,7 +152,15 @@ std::ostream& operator<<(std::ostream& out, const Step& step) {
             },
             [&](const Advance& advance) { out << "advance " << format_duration(advance.by); },
             [&](const List& list) { out << "list " << list.filter.name_space << " limit " << list.filter.limit; },
-            [&](const Look&) { out << "look at everything"; }},
+            [&](const Look&) { out << "look at everything"; },
+            [&](const std::vector<ActivityChange>& c) { print_items(out, "change", c); },
+            [&](const std::vector<ActivityRun>& r) { print_items(out, "record", r); },
+            [&](const Due& due) { out << "due " << due.limit; },
+            [&](const ActivityFilter& f) {
+              out << "activities of " << f.name_space.value_or("all") << " after '" << f.after << "' limit " << f.limit;
+            },
+            [&](const RunFilter& f) { out << "runs of " << f.name_space << '/' << f.activity << " limit " << f.limit; },
+            [&](const PurgeRuns& p) { out << "purge runs before " << format_time(p.before) << " limit " << p.limit; }},
       step);
   return out;
 }

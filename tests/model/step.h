@@ -33,6 +33,13 @@ struct Advance {
 struct List {
   ListFilter filter;
 };
+struct Due {
+  std::int32_t limit;
+};
+struct PurgeRuns {
+  Time before;
+  std::int32_t limit;
+};
 // Reads everything there is.
 struct Look {
   std::vector<ExecutionId> runs;  // whose histories are read
@@ -42,7 +49,8 @@ struct Look {
 
 using Step =
     std::variant<std::vector<Submission>, std::vector<ClaimRequest>, std::vector<Extension>, std::vector<Report>,
-                 std::vector<ControlRequest>, std::vector<Turn>, Sweep, Purge, Release, Policies, Advance, List, Look>;
+                 std::vector<ControlRequest>, std::vector<Turn>, Sweep, Purge, Release, Policies, Advance, List, Look,
+                 std::vector<ActivityChange>, std::vector<ActivityRun>, Due, ActivityFilter, RunFilter, PurgeRuns>;
 
 struct Contents {
   std::vector<Execution> executions;
@@ -61,8 +69,9 @@ struct Thrown {
 
 using Answer = std::variant<std::monostate, std::vector<SubmitOutcome>, std::vector<ClaimOutcome>,
                             std::vector<ExtendOutcome>, std::vector<FinishOutcome>, std::vector<ControlOutcome>,
-                            std::vector<TurnOutcome>,
-                            SweepOutcome, PurgeOutcome, bool, std::vector<Execution>, Contents, Thrown>;
+                            std::vector<TurnOutcome>, SweepOutcome, PurgeOutcome, bool, std::vector<Execution>, Contents,
+                            std::vector<bool>, std::vector<ActivityRow>, std::vector<ActivityRun>, DueActivities,
+                            std::int64_t, Thrown>;
 
 // Does the step on a store. Moving the clock is left to whoever owns it.
 Answer perform(const Step& step, Store& store);

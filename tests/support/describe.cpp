@@ -289,4 +289,37 @@ std::ostream& operator<<(std::ostream& out, const SettingDocument& s) {
              << s.document;
 }
 
+std::ostream& operator<<(std::ostream& out, Disposition disposition) { return out << to_string(disposition); }
+
+std::ostream& operator<<(std::ostream& out, const ActivityRow& r) {
+  out << r.name_space << '/' << r.id << " revision=" << r.revision;
+  flag(out, "by_event", r.by_event);
+  show(out, "next_due", r.next_due);
+  return out << ' ' << describe(r.document);
+}
+
+std::ostream& operator<<(std::ostream& out, const ActivityChange& c) {
+  return out << (c.remove ? "remove " : "store ") << c.row;
+}
+
+std::ostream& operator<<(std::ostream& out, const DueActivities& d) {
+  out << d.rows.size() << " due";
+  show(out, "next_due", d.next_due);
+  for (const ActivityRow& row : d.rows) out << "\n      {" << row << '}';
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const ActivityRun& r) {
+  constexpr std::string_view kCauses[] = {"schedule", "event", "trigger"};
+  out << r.name_space << '/' << r.activity << ' ' << r.occurrence << " by " << kCauses[static_cast<int>(r.cause)]
+      << " at " << describe(r.at) << ' ' << r.disposition;
+  if (!r.workflow_id.empty()) show(out, "workflow_id", r.workflow_id);
+  if (r.window) {
+    out << " window=" << describe(r.window->from) << ".." << describe(r.window->to) << '(' << r.window->missed << ')';
+  }
+  if (!r.why.empty()) show(out, "why", r.why);
+  show(out, "recorded_at", r.recorded_at);
+  return out;
+}
+
 }  // namespace hapax

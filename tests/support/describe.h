@@ -41,5 +41,10 @@ std::ostream& operator<<(std::ostream& out, const QueuePolicy& policy);
 std::ostream& operator<<(std::ostream& out, const LedgerEntry& entry);
 std::ostream& operator<<(std::ostream& out, const FoundIdentity& found);
 std::ostream& operator<<(std::ostream& out, const SettingDocument& setting);
+std::ostream& operator<<(std::ostream& out, Disposition disposition);
+std::ostream& operator<<(std::ostream& out, const ActivityRow& row);
+std::ostream& operator<<(std::ostream& out, const ActivityChange& change);
+std::ostream& operator<<(std::ostream& out, const DueActivities& due);
+std::ostream& operator<<(std::ostream& out, const ActivityRun& run);
 
 }  // namespace hapax

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "store/memory/activity_tables.h"
 #include "store/memory/tables.h"
 #include "store/memory/verbs.h"
 
@@ -20,7 +21,7 @@ bool matches(const Execution& execution, const ListFilter& filter) {
 
 class MemoryStore final : public Store {
  public:
-  explicit MemoryStore(const Clock& clock) : clock_(clock) {}
+  explicit MemoryStore(const Clock& clock) : clock_(clock), activities_(clock) {}
 
   Time now() override { return clock_.now(); }
   void migrate() override {}
@@ -134,6 +135,8 @@ class MemoryStore final : public Store {
     tables_.settings[{setting.name_space, setting.kind, setting.name}] = setting.document;
   }
 
+  ActivityRows& activities() override { return activities_; }
+
   void check() override {}
 
   // Nobody else can change the data: there is never anything to tell.
@@ -153,6 +156,7 @@ class MemoryStore final : public Store {
   const Clock& clock_;
   std::mutex mutex_;
   Tables tables_;
+  memory::ActivityTables activities_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "store/postgres/activity_tables.h"
 #include "store/postgres/schema.h"
 #include "store/postgres/url.h"
 #include "store/postgres/verbs.h"
@@ -30,6 +31,7 @@ class PostgresStore final : public Store {
         submit_(runner_),
         claim_(runner_),
         sweep_(runner_),
+        activities_(runner_, [this] { tell_if(true); }),
         notifies_(options.notify),
         notifier_((prepare(options.create, options.migrate), options_), handle_) {
     settings();  // and the server's time is known
@@ -127,6 +129,8 @@ class PostgresStore final : public Store {
     tell_if(true);
   }
 
+  ActivityRows& activities() override { return activities_; }
+
   void check() override { write_check(runner_); }
 
   void watch(std::function<void()> on_change) override {
@@ -164,6 +168,7 @@ class PostgresStore final : public Store {
   Submit submit_;
   Claim claim_;
   Sweep sweep_;
+  ActivityTables activities_;
   const bool notifies_;
   Notifier notifier_;
   std::unique_ptr<Listener> listener_;

@@ -59,7 +59,7 @@ TEST_F(PostgresSchema, EightWhoOpenAnEmptyDatabaseAtOnceAllSucceed) {
     threads.emplace_back([&] { EXPECT_NO_THROW(open_postgres_store(at(url_))); });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(server_.run(url_, "SELECT count(*) FROM hapax.schema_versions"), "1");
+  EXPECT_EQ(server_.run(url_, "SELECT count(*) = max(version) FROM hapax.schema_versions"), "t");
 }
 
 TEST_F(PostgresSchema, NewerOneIsRefusedWithWhatToDo) {

@@ -216,7 +216,42 @@ CREATE TABLE checks (
 );
 )sql";
 
-constexpr std::array<Migration, 1> kMigrations{{{1, kFirst}}};
+constexpr const char* kActivities = R"sql(
+CREATE TABLE activities (
+  name_space bytea NOT NULL,
+  id bytea NOT NULL,
+  document bytea NOT NULL,
+  by_event bool NOT NULL,
+  next_due int8,          -- when its schedule is looked at; NULL: never
+  revision int8 NOT NULL,
+  PRIMARY KEY (name_space, id)
+);
+CREATE INDEX due_activities ON activities (next_due, name_space, id) WHERE next_due IS NOT NULL;
+CREATE INDEX event_activities ON activities (name_space, id) WHERE by_event;
+-- Every firing moves a row to the end of that index: what it leaves behind is to be cleared away soon.
+ALTER TABLE activities SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- The run ledger: what became of each firing. The rows outlive their activity.
+CREATE TABLE activity_runs (
+  firing bytea PRIMARY KEY,  -- SHA-256 of namespace, activity and occurrence: no other index can be taken for this one
+  name_space bytea NOT NULL,
+  activity bytea NOT NULL,
+  occurrence bytea NOT NULL,
+  cause int2 NOT NULL,
+  at int8 NOT NULL,
+  disposition int2 NOT NULL,
+  workflow_id bytea NOT NULL,
+  window_from int8,
+  window_to int8,
+  window_missed int8,
+  why bytea NOT NULL,
+  recorded_at int8 NOT NULL
+);
+CREATE INDEX activity_runs_by_time ON activity_runs (name_space, activity, at, occurrence);
+CREATE INDEX activity_runs_by_age ON activity_runs (recorded_at);
+)sql";
+
+constexpr std::array<Migration, 2> kMigrations{{{1, kFirst}, {2, kActivities}}};
 
 // 'hapax' in ASCII: what the migrations of any schema lock.
 constexpr std::int64_t kMigrationLock = 0x6861706178;

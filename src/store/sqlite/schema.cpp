@@ -319,7 +319,40 @@ CREATE INDEX closing_report_ends ON closing_reports (expires_at);
 CREATE INDEX unsuccessful ON executions (id) WHERE status = 4 OR status = 5 OR status = 6;
 )sql";
 
-constexpr std::array<Migration, 3> kMigrations{{{1, kTasks}, {2, kWorkflows}, {3, kReports}}};
+constexpr const char* kActivities = R"sql(
+CREATE TABLE activities (
+  name_space TEXT NOT NULL,
+  id TEXT NOT NULL,
+  by_event INTEGER NOT NULL,
+  next_due INTEGER,       -- when its schedule is looked at; NULL: never
+  revision INTEGER NOT NULL,
+  document TEXT NOT NULL,
+  UNIQUE (name_space, id)
+);
+CREATE INDEX due_activities ON activities (next_due, name_space, id) WHERE next_due IS NOT NULL;
+CREATE INDEX event_activities ON activities (name_space, id) WHERE by_event = 1;
+
+-- The run ledger: what became of each firing. The rows outlive their activity.
+CREATE TABLE activity_runs (
+  name_space TEXT NOT NULL,
+  activity TEXT NOT NULL,
+  occurrence TEXT NOT NULL,
+  cause INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  disposition INTEGER NOT NULL,
+  workflow_id TEXT NOT NULL,
+  window_from INTEGER,
+  window_to INTEGER,
+  window_missed INTEGER,
+  why TEXT NOT NULL,
+  recorded_at INTEGER NOT NULL,
+  PRIMARY KEY (name_space, activity, occurrence)
+) WITHOUT ROWID;
+CREATE INDEX activity_runs_by_time ON activity_runs (name_space, activity, at, occurrence);
+CREATE INDEX activity_runs_by_age ON activity_runs (recorded_at, name_space, activity, occurrence);
+)sql";
+
+constexpr std::array<Migration, 4> kMigrations{{{1, kTasks}, {2, kWorkflows}, {3, kReports}, {4, kActivities}}};
 
 bool is_empty(Connection& connection) {
   return connection.read_integer("SELECT count(*) FROM sqlite_schema") == 0 &&

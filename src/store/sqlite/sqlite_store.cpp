@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "store/sqlite/activity_tables.h"
 #include "store/sqlite/fair_lock.h"
 #include "store/sqlite/run_tables.h"
 #include "store/sqlite/schema.h"
@@ -171,6 +172,8 @@ class SqliteStore final : public Store {
     });
   }
 
+  ActivityRows& activities() override { return activities_; }
+
   void check() override {
     write([&](Batch& batch, WriterSession&) {
       write_check(batch);
@@ -184,6 +187,43 @@ class SqliteStore final : public Store {
   }
 
  private:
+  class Activities final : public ActivityRows {
+   public:
+    explicit Activities(SqliteStore& store) : store_(store) {}
+
+    std::optional<ActivityRow> find(const std::string& name_space, const std::string& id) override {
+      return store_.read([&](Tables& tables) { return tables.activities().find(name_space, id); });
+    }
+    std::vector<ActivityRow> list(const ActivityFilter& filter) override {
+      return store_.read([&](Tables& tables) { return tables.activities().list(filter); });
+    }
+    std::vector<bool> change(std::span<const ActivityChange> changes) override {
+      return store_.write([&](Batch& batch, WriterSession&) {
+        return for_each<bool>(changes,
+                              [&](const ActivityChange& item) { return batch.tables.activities().change(item); });
+      });
+    }
+    DueActivities due(std::int32_t limit) override {
+      return store_.read([&](Tables& tables) { return tables.activities().due(limit, store_.now()); });
+    }
+    std::vector<ActivityRun> record(std::span<const ActivityRun> runs) override {
+      return store_.write([&](Batch& batch, WriterSession&) {
+        return for_each<ActivityRun>(
+            runs, [&](const ActivityRun& item) { return batch.tables.activities().record(item, batch.now); });
+      });
+    }
+    std::vector<ActivityRun> runs(const RunFilter& filter) override {
+      return store_.read([&](Tables& tables) { return tables.activities().runs(filter); });
+    }
+    std::int64_t purge_runs(Time before, std::int32_t limit) override {
+      return store_.write(
+          [&](Batch& batch, WriterSession&) { return batch.tables.activities().purge_runs(before, limit); });
+    }
+
+   private:
+    SqliteStore& store_;
+  };
+
   std::unique_ptr<Connection> connect(bool create, int cache_kib) const {
     return std::make_unique<Connection>(ConnectionOptions{
         .path = options_.path, .create = create, .busy_timeout = options_.busy_timeout, .cache_kib = cache_kib});
@@ -313,6 +353,8 @@ class SqliteStore final : public Store {
 
   std::mutex readers_mutex_;
   std::vector<std::unique_ptr<Tables>> readers_;  // idle ones
+
+  Activities activities_{*this};
 
   int watch_skipped_ = 0;  // by the watching thread
   std::optional<Watch> watch_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "store/sqlite/activity_tables.h"
 #include "store/sqlite/run_tables.h"
 #include "store/sqlite/verbs.h"
 #include "store/workflow/rules.h"
@@ -131,6 +132,11 @@ void Tables::name(Row& row) {
 RunTables& Tables::runs() {
   if (!runs_) runs_ = std::make_shared<RunTables>(*connection_);
   return *runs_;
+}
+
+ActivityTables& Tables::activities() {
+  if (!activities_) activities_ = std::make_shared<ActivityTables>(*connection_);
+  return *activities_;
 }
 
 std::optional<Row> Tables::load(Statement& statement, const ExecutionId& id, void (*read)(const Run&, Row&)) {

@@ -21,6 +21,7 @@ struct QueueName {
   std::string name_space, queue;
 };
 
+class ActivityTables;
 class RunTables;
 
 // A ledger entry together with its owner.
@@ -46,6 +47,8 @@ class Tables {
   std::optional<std::int64_t> find_queue(std::string_view name_space, std::string_view queue, Kind kind);
   std::int64_t queue_no(std::string_view name_space, std::string_view queue, Kind kind);  // created if new
   const QueueName& queue_name(std::int64_t queue_no);
+
+  ActivityTables& activities();
 
   // ---- executions
 
@@ -113,7 +116,9 @@ class Tables {
 
   std::unique_ptr<Connection> connection_;
   std::shared_ptr<Statements> statements_;  // gone before the connection is
-  std::shared_ptr<RunTables> runs_;         // made on first use; gone before the connection is
+  // Made on first use; gone before the connection is.
+  std::shared_ptr<RunTables> runs_;
+  std::shared_ptr<ActivityTables> activities_;
   std::map<std::tuple<std::string, std::string, Kind>, std::int64_t, Less> queue_numbers_;
   std::map<std::int64_t, QueueName> queue_names_;
   std::int64_t last_seq_ = 0;  // within this transaction; 0: to be asked for

@@ -1,0 +1,191 @@
+#include "core/cloud_event.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/canonical_json.h"
+#include "core/field.h"
+#include "core/name.h"
+
+namespace hapax {
+
+namespace {
+
+constexpr std::size_t kMaxAttributeName = 20, kMaxEventId = 255;  // in bytes
+
+Json make_string(std::string_view text) {
+  Json value;
+  value.kind = Json::Kind::string;
+  value.text = text;
+  return value;
+}
+
+bool is_data(std::string_view name) { return name == "data" || name == "data_base64"; }
+
+bool is_attribute_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxAttributeName &&
+         std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+}
+
+void check_attribute(const std::string& name, const Json& value, const std::string& at) {
+  if (!is_attribute_name(name)) {
+    throw InvalidField(
+        at, fmt::format("is no name of an attribute: 1 to {} of the characters a-z and 0-9", kMaxAttributeName));
+  }
+  if (value.is(Json::Kind::string) || value.is(Json::Kind::boolean)) return;
+  const auto number = value.as_int();
+  using Int32 = std::numeric_limits<std::int32_t>;
+  if (!number || *number < Int32::min() || *number > Int32::max()) {
+    throw InvalidField(at, "must be a string, true, false or a 32-bit integer, as every attribute of a CloudEvent is");
+  }
+}
+
+std::optional<std::string> read_text(FieldReader& reader, std::string_view name) {
+  auto text = reader.string(name);
+  if (text && text->empty()) throw InvalidField(reader.pointer(name), "must not be empty");
+  return text;
+}
+
+bool is_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return false;
+  for (int padding = 0; padding < 2 && text.ends_with('='); ++padding) text.remove_suffix(1);
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/';
+  });
+}
+
+std::string to_base64(std::string_view bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](std::size_t k) {
+      return i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U;
+    };
+    const unsigned group = byte(0) << 16 | byte(1) << 8 | byte(2);
+    out += kDigits[group >> 18];
+    out += kDigits[group >> 12 & 63];
+    out += i + 1 < bytes.size() ? kDigits[group >> 6 & 63] : '=';
+    out += i + 2 < bytes.size() ? kDigits[group & 63] : '=';
+  }
+  return out;
+}
+
+void check_data(FieldReader& reader) {
+  const Json* data = reader.any("data");
+  const auto base64 = reader.string("data_base64");
+  if (!base64) return;
+  if (data != nullptr)
+    throw InvalidField(reader.pointer("data_base64"), "must not stand beside \"data\": it is one or the other");
+  if (!is_base64(*base64))
+    throw InvalidField(reader.pointer("data_base64"), "must be Base64 (RFC 4648) with its padding");
+}
+
+// ---- binary mode
+
+// The media type in lower case, without its parameters.
+std::string media_type(std::string_view content_type) {
+  std::string type(content_type.substr(0, content_type.find(';')));
+  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.pop_back();
+  for (char& c : type) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return type;
+}
+
+std::pair<std::string, Json> read_data(std::string_view content_type, std::string_view body) {
+  const std::string type = media_type(content_type);
+  if (type == "application/json" || type == "text/json" || type.ends_with("+json")) {
+    try {
+      return {"data", parse_json(body)};
+    } catch (const InvalidJson& error) {
+      throw InvalidField("/data", fmt::format("is no JSON, though its content type is {}: {}", type, error.what()));
+    }
+  }
+  if (type.starts_with("text/") && is_valid_utf8(body)) return {"data", make_string(body)};
+  return {"data_base64", make_string(to_base64(body))};
+}
+
+bool meets(const EventTrigger::Where& where, const Json* data) {
+  using Test = EventTrigger::Where::Test;
+  const Json* value = data == nullptr ? nullptr : data->at(where.pointer);
+  if (where.test == Test::exists) return (value != nullptr) == (where.value == "true");
+  if (value == nullptr) return false;
+  if (where.test == Test::prefix) return value->is(Json::Kind::string) && value->text.starts_with(where.value);
+  return canonical_json(*value) == where.value;
+}
+
+}  // namespace
+
+CloudEvent CloudEvent::parse(const Json& document, const std::string& at) {
+  FieldReader reader(document, at);
+  CloudEvent event;
+  event.document.kind = Json::Kind::object;
+  for (const auto& [name, value] : document.members) {
+    if (!is_data(name)) {
+      if (value.is(Json::Kind::null)) continue;  // which is as if it were not there
+      check_attribute(name, value, reader.pointer(name));
+    }
+    if (name == "data_base64" && value.is(Json::Kind::null)) continue;
+    event.document.members.emplace_back(name, value);
+  }
+  const std::string version = reader.required("specversion", reader.string("specversion"));
+  if (version != "1.0") {
+    throw InvalidField(reader.pointer("specversion"), fmt::format("must be \"1.0\", not \"{}\"", version));
+  }
+  event.id = read_text(reader, "id").value_or("");
+  if (event.id.size() > kMaxEventId) {
+    throw InvalidField(reader.pointer("id"),
+                       fmt::format("must be at most {} bytes long, not {}", kMaxEventId, event.id.size()));
+  }
+  event.source = reader.required("source", read_text(reader, "source"));
+  event.type = reader.required("type", read_text(reader, "type"));
+  event.subject = read_text(reader, "subject");
+  read_text(reader, "datacontenttype");
+  read_text(reader, "dataschema");
+  reader.time("time");
+  check_data(reader);
+  return event;
+}
+
+void CloudEvent::assign_id(std::string new_id) {
+  id = std::move(new_id);
+  id_assigned = true;
+  std::erase_if(document.members, [](const auto& member) { return member.first == "id"; });
+  document.members.emplace(document.members.begin(), "id", make_string(id));
+}
+
+CloudEvent read_binary_event(const std::vector<std::pair<std::string, std::string>>& attributes,
+                             std::string_view content_type, std::string_view body) {
+  Json document;
+  document.kind = Json::Kind::object;
+  const auto add = [&](const std::string& name, Json value) {
+    if (document.find(name) != nullptr) throw InvalidField("/" + pointer_step(name), "is there twice");
+    document.members.emplace_back(name, std::move(value));
+  };
+  for (const auto& [name, value] : attributes) {
+    const std::string at = "/" + pointer_step(name);
+    if (is_data(name)) throw InvalidField(at, "must not be a header: in binary mode the body is the data");
+    if (name == "datacontenttype")
+      throw InvalidField(at, "must not be a header of its own: in binary mode Content-Type says it");
+    if (!is_valid_utf8(value)) throw InvalidField(at, "must be UTF-8, percent-encoded");
+    add(name, make_string(value));
+  }
+  if (!is_valid_utf8(content_type)) throw InvalidField("/datacontenttype", "must be UTF-8");
+  if (!content_type.empty()) add("datacontenttype", make_string(content_type));
+  if (!body.empty()) {
+    auto [name, data] = read_data(content_type, body);
+    add(name, std::move(data));
+  }
+  return CloudEvent::parse(document);
+}
+
+bool matches(const EventTrigger& trigger, const CloudEvent& event) {
+  if (trigger.type && *trigger.type != event.type) return false;
+  if (trigger.source && *trigger.source != event.source) return false;
+  if (trigger.subject && trigger.subject != event.subject) return false;
+  return std::all_of(trigger.where.begin(), trigger.where.end(),
+                     [&](const EventTrigger::Where& where) { return meets(where, event.data()); });
+}
+
+}  // namespace hapax

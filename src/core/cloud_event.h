@@ -1,0 +1,43 @@
+// CloudEvents 1.0: what an event is, and whether it is one that an activity waits for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/activity.h"
+#include "core/json.h"
+
+namespace hapax {
+
+struct CloudEvent {
+  std::string id;
+  bool id_assigned = false;  // it came without one
+  std::string source;
+  std::string type;
+  std::optional<std::string> subject;
+  // All context attributes and the data, as the JSON event format has them: what its workflows get to see.
+  Json document;
+
+  // Reads one in the JSON event format, an attribute at a time. One without an id has an empty one afterwards. Throws
+  // InvalidField; the pointers start with `at`.
+  static CloudEvent parse(const Json& document, const std::string& at = "");
+
+  // The event's id from now on, in its document too.
+  void assign_id(std::string new_id);
+
+  // The `data` member; null if there is none, or if it came as `data_base64`.
+  const Json* data() const { return document.find("data"); }
+};
+
+// Reads one in binary mode: attributes from headers without their `ce-` prefix, lower case and percent-decoded; the
+// body is the data. A JSON body (by its content type) is data, a text one a JSON string, anything else data_base64.
+// Throws InvalidField, pointing to "/data" or to the attribute.
+CloudEvent read_binary_event(const std::vector<std::pair<std::string, std::string>>& attributes,
+                             std::string_view content_type, std::string_view body);
+
+bool matches(const EventTrigger& trigger, const CloudEvent& event);
+
+}  // namespace hapax

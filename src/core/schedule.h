@@ -1,0 +1,90 @@
+// What a schedule has to do at an instant: pure planning, from how far it has come and what time it is.
+//
+// - A firing is due at its time plus its jitter. It is missed if it is looked at later than the grace after that, or
+//   fell due while the activity was paused.
+// - Each firing gets exactly one row of the ledger, however many looks that takes, in the order of their times; a
+//   buffered one gets its row when it is started.
+// - What depends on the moment at which servers look is settled first-come: a single firing by the ledger, in which the
+//   first row holds; a stretch of missed firings that is caught up or compressed by the position, which must be stored
+//   before any of its rows is recorded. The plan sees to that: the look that finds such a stretch plans no row of it,
+//   and asks for another look.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/activity.h"
+#include "core/cron.h"
+#include "core/json.h"
+#include "core/time.h"
+#include "core/time_zone.h"
+
+namespace hapax {
+
+struct PlannedRun {
+  Time scheduled_for;
+  Disposition disposition = Disposition::ran;
+  bool start = false;       // the workflow of this very firing is to be started
+  std::string workflow_id;  // that stands for it: its own, or that of the run it is compressed into; empty if none does
+  std::optional<Window> window;  // of a compressed run that is started
+  std::string why;
+
+  bool operator==(const PlannedRun&) const = default;
+};
+
+// How far a schedule has come.
+struct SchedulePosition {
+  // A stretch of missed firings that are caught up or compressed, and how far that is done.
+  struct Missed {
+    MisfirePolicy policy = MisfirePolicy::compress;
+    Time from, until;          // its first and its last firing
+    Time caught_up_from;       // catchup: those before it are skipped
+    std::int64_t counted = 0;  // of its firings, so many are handled
+    bool dropped = false;      // compress: a run was open, so they are all skipped
+
+    bool operator==(const Missed&) const = default;
+  };
+
+  Time handled_until;                          // every firing up to this one has its row, or is buffered
+  std::optional<Time> paused_from, paused_to;  // the last pause; without an end, it goes on
+  std::optional<Missed> missed;
+  std::optional<PlannedRun> buffered;  // to be started as soon as no run is open
+
+  bool operator==(const SchedulePosition&) const = default;
+
+  bool paused() const { return paused_from && !paused_to; }
+  void pause(Time now);    // nothing happens if it is paused
+  void unpause(Time now);  // nothing happens if it is not
+  // Goes on with another expression or time zone from now on. What is buffered stays; a stretch that is half compressed
+  // is closed, its run is started with what it has. Needs the activity's id.
+  void begin_anew(std::string_view activity_id, Time now);
+
+  // A JSON object, and back. Throws InvalidField.
+  std::string to_json() const;
+  static SchedulePosition parse(const Json& document, const std::string& at = "");
+};
+
+struct Plan {
+  std::vector<PlannedRun> runs;  // to be recorded, then started, oldest first
+  SchedulePosition next;         // to be stored after that
+  std::optional<Time> next_due;  // of the next look, after `next` is stored; absent: never
+};
+
+// Plans at most `limit` rows, which must not be 0. `previous_open`: a run of this activity is open at this moment; what
+// the plan itself starts counts as open, too. While the schedule is paused nothing is planned.
+//
+// Overlap holds for every start, caught up and compressed ones too. `skip`: the firing is skipped. `buffer_one`: one is
+// held until no run is open, further ones are skipped meanwhile.
+Plan plan(const CronTrigger& trigger, const Cron& cron, const TimeZone& zone, std::string_view activity_id,
+          const SchedulePosition& position, Time now, bool previous_open, std::size_t limit);
+
+// By how much a firing is held back: from 0 to less than trigger.jitter, always the same for the same firing, and never
+// as long as until the next one.
+Duration jitter_of(const CronTrigger& trigger, const Cron& cron, const TimeZone& zone, std::string_view activity_id,
+                   Time scheduled_for);
+
+}  // namespace hapax

@@ -1,0 +1,39 @@
+// Time zones of the IANA database.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/time.h"
+
+namespace hapax {
+
+// One zone, by its name (Europe/Berlin). Cheap to copy. Its rules are those that the system's database had when the
+// process first asked for a zone; beyond the year 2037 the last of them goes on without daylight saving.
+class TimeZone {
+ public:
+  using Local = std::chrono::local_seconds;
+
+  // Nothing if there is no such zone, or no database.
+  static std::optional<TimeZone> find(const std::string& name);
+
+  const std::string& name() const;
+
+  // The instant at which a local time comes: the first one if it comes twice, the end of the gap if it never does. A
+  // later local time never comes earlier.
+  Time to_time(Local local) const;
+
+  // The earliest local time that does not come before that instant. The inverse of to_time, but for gaps and
+  // repetitions.
+  Local first_from(std::chrono::sys_seconds time) const;
+
+ private:
+  struct Zone;
+  explicit TimeZone(std::shared_ptr<const Zone> zone) : zone_(std::move(zone)) {}
+
+  std::shared_ptr<const Zone> zone_;
+};
+
+}  // namespace hapax

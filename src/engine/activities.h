@@ -1,0 +1,87 @@
+// Activities as their users see them: defined, paused, triggered, filled up, looked at, and fed with events. Part of what an
+// Engine offers: see engine.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/activity.h"
+#include "core/cloud_event.h"
+#include "core/time.h"
+#include "engine/reply.h"
+
+namespace hapax {
+
+struct ActivityView {
+  std::string id;
+  ActivitySettings settings;
+  bool paused = false;
+  std::optional<Time> paused_at;
+  bool from_file = false;         // the configuration file has it: it cannot be changed over the API
+  Time created_at, updated_at;
+  std::vector<Time> next;         // the next five firings of its schedule, unless it is paused or not enabled
+  std::vector<ActivityRun> last;  // the last five firings, newest first
+};
+
+struct ActivitiesPage {
+  std::vector<ActivityView> activities;  // by id; without `last`
+  std::optional<std::string> next_cursor;
+};
+
+struct RunsPage {
+  std::vector<ActivityRun> runs;  // newest first
+  std::optional<std::string> next_cursor;
+};
+
+// What came of a trigger by hand.
+struct Triggered {
+  std::string workflow_id;
+  bool created = false;  // false: this request key was used before, and this is its workflow
+};
+
+// What became of an event.
+struct EventReceipt {
+  std::string id;
+  bool id_assigned = false;
+  std::vector<std::string> started, duplicates, conflicts;  // workflow ids
+};
+
+class Activities {
+ public:
+  virtual ~Activities() = default;
+
+  virtual std::optional<ActivityView> find(const std::string& name_space, const std::string& id) = 0;
+  virtual ActivitiesPage list(const std::string& name_space, const std::string& after, std::int32_t limit) = 0;
+
+  // Defines it, or changes its definition. Another expression or time zone begins now: nothing that lies in the past is fired.
+  // Throws DecidedByFile if the configuration file has it, InvalidField for a bad id.
+  virtual ActivityView put(const std::string& name_space, const std::string& id, const ActivitySettings& settings) = 0;
+  // False if there was none. Its runs stay readable until their retention ends. Throws DecidedByFile.
+  virtual bool remove(const std::string& name_space, const std::string& id) = 0;
+  // Nothing if there is none. While it is paused, nothing fires; what passed meanwhile follows the misfire policy.
+  virtual std::optional<ActivityView> set_paused(const std::string& name_space, const std::string& id, bool paused) = 0;
+
+  // Nothing if there is neither the activity nor any run of it. `cursor` is the last page's. Throws InvalidField for a bad one.
+  virtual std::optional<RunsPage> runs(const std::string& name_space, const std::string& id, const std::string& cursor,
+                                       std::int32_t limit) = 0;
+
+  // Starts a run now, whatever the schedule says. With a request key, once for each key. Nothing if there is no such activity.
+  virtual void trigger(const std::string& name_space, const std::string& id,
+                       const std::optional<std::string>& request_key, Reply<std::optional<Triggered>> reply) = 0;
+
+  // Starts what the schedule would have fired from `from` to `to`, both included, unless it ran already; oldest first. A run that is
+  // there already is answered as `duplicate`. Nothing if there is no such activity. Throws InvalidField if it has no schedule, the
+  // times are in the wrong order or in the future, or there are more than kMaxBackfill.
+  static constexpr std::size_t kMaxBackfill = 1000;
+  virtual void backfill(const std::string& name_space, const std::string& id, Time from, Time to,
+                        Reply<std::optional<std::vector<ActivityRun>>> reply) = 0;
+
+  // Starts what waits for these events. The receipts are in their order. One without an id is given one.
+  static constexpr std::size_t kMaxEvents = 1000;
+  virtual void deliver(const std::string& name_space, std::vector<CloudEvent> events,
+                       Reply<std::vector<EventReceipt>> reply) = 0;
+};
+
+}  // namespace hapax

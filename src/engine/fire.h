@@ -1,0 +1,49 @@
+// Schedules that fire. Every server does this beside the others, without a leader: whoever moves an activity's position on (there
+// can be only one, by its revision) has decided what becomes of the firings that have come, and carries it out under a short
+// lease. If he dies on the way, somebody else carries the same decision out again: each part of it is done once only, by its name.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "engine/activity_record.h"
+#include "engine/run_starter.h"
+#include "engine/timer.h"
+
+namespace hapax {
+
+class Schedules {
+ public:
+  // Runs on a timer of its own thread.
+  Schedules(RunStarter& starter, Timer& timer) : starter_(starter), timer_(timer) {}
+
+  void start();
+
+  // An activity may have something to do then.
+  void due_by(Time time);
+
+  std::int64_t failures() const { return failures_; }
+
+ private:
+  struct Decided {
+    ActivityRecord record;
+    std::optional<Time> next_due;  // once it is carried out
+  };
+
+  void look();
+  std::vector<Decided> decide(const std::vector<ActivityRow>& rows);
+  std::optional<Decided> plan(const ActivityRow& row, Time now);
+  void carry_out(std::vector<Decided>& decided);
+  std::string open_run(const ActivityRecord& record);
+  void schedule(std::optional<Time> next_due);
+
+  RunStarter& starter_;
+  Timer& timer_;
+  std::mutex mutex_;
+  std::optional<Timer::Key> next_look_;
+  std::atomic<std::int64_t> failures_ = 0;
+};
+
+}  // namespace hapax

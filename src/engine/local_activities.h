@@ -1,0 +1,73 @@
+// Activities over a store: defined, paused, triggered, filled up and looked at. Schedules fire by themselves (fire.h); events are
+// delivered in deliver.h.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "engine/activities.h"
+#include "engine/activity_record.h"
+#include "engine/deliver.h"
+#include "engine/fire.h"
+#include "engine/run_starter.h"
+#include "engine/task_list.h"
+
+namespace hapax {
+
+class LocalActivities final : public Activities {
+ public:
+  // `declare_queue` makes the queue known to everybody who shares the store, in that namespace.
+  using DeclareQueue = std::function<void(const std::string& name_space, const std::string& queue)>;
+  LocalActivities(Engine& engine, Store& store, const SettingsBook& settings, const EngineOptions& options,
+                  DeclareQueue declare_queue);
+
+  // Takes over what the configuration file has, and begins to fire.
+  void start();
+  void stop();
+  // The settings of some queue have changed: there may be task lists in another namespace.
+  void settings_changed();
+  std::int64_t failures() const { return schedules_.failures(); }
+
+  std::optional<ActivityView> find(const std::string& name_space, const std::string& id) override;
+  ActivitiesPage list(const std::string& name_space, const std::string& after, std::int32_t limit) override;
+  ActivityView put(const std::string& name_space, const std::string& id, const ActivitySettings& settings) override;
+  bool remove(const std::string& name_space, const std::string& id) override;
+  std::optional<ActivityView> set_paused(const std::string& name_space, const std::string& id, bool paused) override;
+  std::optional<RunsPage> runs(const std::string& name_space, const std::string& id, const std::string& cursor,
+                               std::int32_t limit) override;
+  void trigger(const std::string& name_space, const std::string& id, const std::optional<std::string>& request_key,
+               Reply<std::optional<Triggered>> reply) override;
+  void backfill(const std::string& name_space, const std::string& id, Time from, Time to,
+                Reply<std::optional<std::vector<ActivityRun>>> reply) override;
+  void deliver(const std::string& name_space, std::vector<CloudEvent> events,
+               Reply<std::vector<EventReceipt>> reply) override;
+
+ private:
+  // Reads the record, lets `edit` change it and writes it back, again if somebody was faster. `edit` says whether to go on; a record
+  // of revision 0 is new. Returns the record as it is then.
+  using Edit = std::function<bool(ActivityRecord&)>;
+  ActivityRecord change(const std::string& name_space, const std::string& id, const Edit& edit);
+  std::optional<ActivityRecord> load(const std::string& name_space, const std::string& id);
+  ActivityRecord define(const std::string& name_space, const std::string& id, const ActivitySettings& settings);
+  void take_over_file();
+
+  ActivityView view(const ActivityRecord& record, std::int32_t shown_runs = 5) const;
+  bool is_from_file(const std::string& name_space, const std::string& id) const;
+  void refuse_if_from_file(const std::string& name_space, const std::string& id) const;
+  void start_and_record(const std::string& name_space, std::vector<SubmitRequest> requests, std::vector<ActivityRun> runs,
+                        Reply<std::vector<ActivityRun>> reply);
+
+  Store& store_;
+  const EngineOptions& options_;
+  const DeclareQueue declare_queue_;
+  IdGenerator ids_;
+  RunStarter starter_;
+  Timer timer_;
+  Schedules schedules_;
+  Delivery delivery_;
+  TaskLists task_lists_;
+};
+
+}  // namespace hapax

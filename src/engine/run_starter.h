@@ -1,0 +1,39 @@
+// Starting the runs of activities and keeping the run ledger, for everything that fires: schedules, events, hands.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/lane.h"
+#include "engine/settings_book.h"
+#include "store/store.h"
+
+namespace hapax {
+
+class RunStarter {
+ public:
+  RunStarter(Engine& engine, Store& store, const SettingsBook& settings);
+
+  // In batches of any size. The results are in the order of the requests.
+  void start(const std::string& name_space, std::vector<SubmitRequest> requests, Reply<std::vector<SubmitResult>> reply);
+
+  // Answers with what the ledger says: see ActivityRows::record().
+  void record(std::vector<ActivityRun> runs, Reply<std::vector<ActivityRun>> reply);
+
+  bool is_open(const std::string& name_space, const std::string& workflow_id);
+  Time now() { return store_.now(); }
+  ActivityRows& rows() { return store_.activities(); }
+  void stop() { ledger_.stop(); }
+
+ private:
+  void start_from(std::shared_ptr<struct Starting> starting);
+
+  Engine& engine_;
+  Store& store_;
+  const SettingsBook& settings_;
+  Lane<ActivityRun, ActivityRun> ledger_;
+};
+
+}  // namespace hapax

@@ -1,0 +1,79 @@
+#include "engine/start_run.h"
+
+#include <utility>
+
+#include "core/canonical_json.h"
+#include "core/json_writer.h"
+
+namespace hapax {
+
+namespace {
+
+void write_window(JsonWriter& writer, const Window& window) {
+  writer.begin_object();
+  writer.key("from").string(format_time(window.from));
+  writer.key("to").string(format_time(window.to));
+  writer.key("missed").integer(window.missed);
+  writer.end_object();
+}
+
+void add_member(Json& object, std::string name, Json value) {
+  std::erase_if(object.members, [&](const auto& member) { return member.first == name; });
+  object.members.emplace_back(std::move(name), std::move(value));
+}
+
+// The input as the activity has it; what the firing has to say is added as a member. An input that is no object moves into one.
+Json input_of(const std::optional<std::string>& configured, const FiringInput& firing) {
+  Json input;
+  if (configured) input = parse_json(*configured);
+  if (!firing.window && !firing.event) return input;
+  if (!input.is(Json::Kind::object)) {
+    Json object;
+    object.kind = Json::Kind::object;
+    if (configured) add_member(object, "input", std::move(input));
+    input = std::move(object);
+  }
+  if (firing.window) {
+    JsonWriter writer;
+    write_window(writer, *firing.window);
+    add_member(input, "window", parse_json(writer.text()));
+  }
+  if (firing.event) add_member(input, "event", firing.event->document);
+  return input;
+}
+
+Json task_list_input(const std::vector<ActivitySettings::Task>& tasks, const FiringInput& firing) {
+  JsonWriter writer;
+  writer.begin_object().key("tasks").begin_array();
+  for (const ActivitySettings::Task& task : tasks) {
+    writer.begin_object().key("type").string(task.type);
+    writer.key("input").raw(canonical_json(input_of(task.input, firing)));
+    if (task.queue) writer.key("queue").string(*task.queue);
+    writer.end_object();
+  }
+  writer.end_array().end_object();
+  return parse_json(writer.text());
+}
+
+}  // namespace
+
+SubmitRequest run_request(std::string_view activity, const ActivitySettings& settings, std::string_view occurrence,
+                          const FiringInput& firing) {
+  SubmitRequest request;
+  request.kind = Kind::workflow;
+  request.idempotency_key = activity_workflow_id(activity, occurrence);
+  request.reuse = Reuse::reject;
+  request.on_duplicate = OnDuplicate::give_back;
+  if (const auto* workflow = std::get_if<ActivitySettings::Workflow>(&settings.start)) {
+    request.type = workflow->type;
+    request.queue = workflow->queue;
+    request.input = input_of(workflow->input, firing);
+  } else {
+    request.type = kTaskListType;
+    request.queue = kTaskListQueue;
+    request.input = task_list_input(std::get<std::vector<ActivitySettings::Task>>(settings.start), firing);
+  }
+  return request;
+}
+
+}  // namespace hapax

@@ -1,0 +1,28 @@
+// From a firing of an activity to the workflow that it starts.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/activity.h"
+#include "core/cloud_event.h"
+#include "engine/engine.h"
+
+namespace hapax {
+
+// The workflow that runs an activity's list of tasks, and its queue. The engine itself runs its turns: see task_list.h.
+inline constexpr std::string_view kTaskListType = "hapax.tasks";
+inline constexpr std::string_view kTaskListQueue = "hapax.activities";
+
+// What a run gets to see of its firing, beside the input that the activity has.
+struct FiringInput {
+  std::optional<Window> window;
+  const CloudEvent* event = nullptr;
+};
+
+// The submission of the run of that firing: under its deterministic id, once and for all.
+SubmitRequest run_request(std::string_view activity, const ActivitySettings& settings, std::string_view occurrence,
+                          const FiringInput& firing);
+
+}  // namespace hapax

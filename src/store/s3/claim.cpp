@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <deque>
+
+#include "core/transition.h"
+#include "store/s3/queue_turn.h"
+
+namespace hapax::s3 {
+
+namespace {
+
+constexpr int kRounds = 100;
+
+struct Pick {
+  QueueTurn* turn;
+  Candidate* candidate;
+};
+
+// The first ones over all queues, as far as the names and the limits tell.
+std::vector<Pick> choose(std::deque<QueueTurn>& turns, std::size_t limit) {
+  std::vector<Pick> picks;
+  for (QueueTurn& turn : turns) turn.restart();
+  while (picks.size() < limit) {
+    Pick first{};
+    for (QueueTurn& turn : turns) {
+      Candidate* candidate = turn.next();
+      if (candidate && (!first.candidate || goes_before(candidate->hint, first.candidate->hint))) first = {&turn, candidate};
+    }
+    if (!first.candidate) break;
+    first.turn->take_next();
+    picks.push_back(first);
+  }
+  return picks;
+}
+
+// Reads what the choice depends on. True if the choice stands.
+bool is_sure(const Batch& batch, std::deque<QueueTurn>& turns) {
+  std::vector<Candidate*> unread;
+  for (QueueTurn& turn : turns) {
+    for (Candidate* candidate : turn.unread()) unread.push_back(candidate);
+  }
+  if (unread.empty()) return true;
+  std::vector<std::string> names;
+  for (const Candidate* candidate : unread) names.push_back(task_name(candidate->hint.id));
+  const auto found = batch.bucket.take(names);
+  for (std::size_t i = 0; i < unread.size(); ++i) {
+    unread[i]->document = found[i].exists() ? read_task(found[i].content) : TaskDocument();  // which no hint leads to
+    unread[i]->etag = found[i].etag;
+  }
+  for (QueueTurn& turn : turns) turn.drop_unclaimable();
+  return false;
+}
+
+// Gives the picked ones their leases. Those that somebody else took meanwhile are not among what comes back.
+std::vector<TaskDocument> take(const Batch& batch, const ClaimRequest& request, std::deque<QueueTurn>& turns, const std::vector<Pick>& picks) {
+  std::vector<TaskWrite> writes;
+  for (const Pick& pick : picks) {
+    TaskWrite& write = writes.emplace_back();
+    write.document = *pick.candidate->document;
+    write.name = task_name(write.document.execution.id);
+    write.replaces = pick.candidate->etag;
+    write.hints_before = write.document.hints;
+    start_attempt(write.document.execution, request.worker, request.secret, request.lease, batch.now);
+  }
+  // Once the running hints are there, the limits decide.
+  const auto may_go = [&] {
+    for (QueueTurn& turn : turns) turn.count_chosen();
+    std::vector<bool> may;
+    for (const Pick& pick : picks) may.push_back(!pick.turn->refused());
+    return may;
+  };
+  const auto written = write_each(batch, writes, may_go);
+  std::vector<TaskDocument> taken;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (written[i]) taken.push_back(std::move(writes[i].document));
+  }
+  return taken;
+}
+
+}  // namespace
+
+ClaimOutcome claim(const Batch& batch, const ClaimRequest& request) {
+  std::deque<QueueTurn> turns;
+  for (const std::string& queue : request.queues) {
+    if (batch.policies.of(request.name_space, queue).paused) continue;
+    if (request.tasks) turns.emplace_back(batch, request.name_space, queue, Kind::task);
+    if (request.workflows) turns.emplace_back(batch, request.name_space, queue, Kind::workflow);
+  }
+  const auto limit = static_cast<std::size_t>(std::max(request.limit, 0));
+  std::vector<TaskDocument> taken;
+  for (int round = 0; taken.size() < limit && round < kRounds; ++round) {
+    const auto picks = choose(turns, limit - taken.size());
+    if (!is_sure(batch, turns)) continue;
+    if (picks.empty()) break;
+    auto more = take(batch, request, turns, picks);
+    taken.insert(taken.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+    if (more.size() == picks.size()) break;
+    pause_before_try(round);
+    for (QueueTurn& turn : turns) turn.reload();
+  }
+
+  ClaimOutcome outcome;
+  if (taken.size() < limit) {
+    for (const QueueTurn& turn : turns) {
+      const auto next_at = turn.next_at();
+      if (next_at && (!outcome.next_at || *next_at < *outcome.next_at)) outcome.next_at = next_at;
+    }
+  }
+  std::sort(taken.begin(), taken.end(), [](const TaskDocument& one, const TaskDocument& other) {
+    const Execution &a = one.execution, &b = other.execution;
+    return std::tuple(b.priority, a.run_at, a.id) < std::tuple(a.priority, b.run_at, b.id);
+  });
+  for (TaskDocument& document : taken) {
+    if (document.execution.kind == Kind::workflow) {
+      std::vector<Event>& events = outcome.events.emplace_back();
+      for (const Event& event : document.history) {
+        if (event.no > document.execution.run.seen) events.push_back(event);
+      }
+    }
+    outcome.executions.push_back(std::move(document.execution));
+  }
+  return outcome;
+}
+
+}  // namespace hapax::s3

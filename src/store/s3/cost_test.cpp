@@ -1,0 +1,135 @@
+// What each verb costs, in requests. These numbers are promised in docs/s3.md.
+#include <gtest/gtest.h>
+
+#include "store/s3/memory_objects.h"
+#include "store/s3/s3_store.h"
+#include "support/manual_clock.h"
+#include "support/task.h"
+
+namespace hapax {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Cost {
+  int puts = 0, gets = 0, lists = 0, removes = 0;
+
+  bool operator==(const Cost&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Cost& cost) {
+  return out << cost.puts << " PUT, " << cost.gets << " GET, " << cost.lists << " LIST, " << cost.removes << " DELETE";
+}
+
+class S3Cost : public testing::Test {
+ protected:
+  S3Cost() : objects_(std::make_shared<MemoryObjects>(clock_)), store_(open_s3_store(objects_, {.pulse = 0ms})) {}
+
+  template <class Work>
+  Cost of(Work work) {
+    objects_->reset_counts();
+    work();
+    const auto counts = objects_->counts();
+    const auto number = [&](ObjectRequest::Verb verb) { return counts.contains(verb) ? counts.at(verb) : 0; };
+    return {number(ObjectRequest::Verb::put), number(ObjectRequest::Verb::get), number(ObjectRequest::Verb::list),
+            number(ObjectRequest::Verb::remove)};
+  }
+
+  // With an id as an engine makes it.
+  Submission fresh(Task task) { return task.id(ids_.next(clock_.now())); }
+
+  SubmitOutcome submit(const Submission& submission) { return store_->submit({&submission, 1}).at(0); }
+  ClaimOutcome claim(std::int32_t limit = 1) {
+    ClaimRequest request;
+    request.name_space = "default";
+    request.queues = {"work"};
+    request.limit = limit;
+    request.secret = test_secret(++secrets_);
+    return store_->claim({&request, 1}).at(0);
+  }
+  Report completed(const Execution& claimed) { return {token_of(claimed), Report::Completed{"1"}}; }
+
+  ManualClock clock_;
+  std::shared_ptr<MemoryObjects> objects_;
+  std::unique_ptr<Store> store_;
+  IdGenerator ids_;
+  std::uint64_t secrets_ = 0;
+};
+
+TEST_F(S3Cost, SubmitIsTheHintAndTheTask) {
+  EXPECT_EQ(of([&] { submit(fresh(Task())); }), (Cost{.puts = 2}));
+}
+
+TEST_F(S3Cost, KeyedSubmitIsExactlyOnePutMore) {
+  EXPECT_EQ(of([&] { submit(fresh(Task().key("k"))); }), (Cost{.puts = 3}));
+}
+
+TEST_F(S3Cost, DuplicateIsAFailedPutAndTwoGets) {
+  submit(fresh(Task().key("k")));
+  clock_.advance(1s);
+  const Cost cost = of([&] { EXPECT_EQ(submit(fresh(Task().key("k"))).kind, SubmitOutcome::Kind::duplicate); });
+  EXPECT_EQ(cost, (Cost{.puts = 1, .gets = 2}));
+}
+
+TEST_F(S3Cost, DuplicateOfACompletedTaskIsAFailedPutAndTwoGets) {
+  submit(fresh(Task().key("k")));
+  const Report report = completed(claim().executions.at(0));
+  store_->finish({&report, 1});
+  clock_.advance(1s);
+  const Cost cost = of([&] { EXPECT_EQ(submit(fresh(Task().key("k"))).execution.result, "1"); });
+  EXPECT_EQ(cost, (Cost{.puts = 1, .gets = 2}));
+}
+
+TEST_F(S3Cost, ClaimOfOneTask) {
+  submit(fresh(Task()));
+  EXPECT_EQ(of([&] { ASSERT_EQ(claim().executions.size(), 1u); }), (Cost{.puts = 2, .gets = 1, .lists = 1, .removes = 1}));
+}
+
+TEST_F(S3Cost, ClaimOfTenTasksListsOnce) {
+  for (int i = 0; i < 10; ++i) submit(fresh(Task()));
+  EXPECT_EQ(of([&] { ASSERT_EQ(claim(10).executions.size(), 10u); }), (Cost{.puts = 20, .gets = 10, .lists = 1, .removes = 10}));
+}
+
+TEST_F(S3Cost, ClaimThatFindsNothingIsOneList) {
+  EXPECT_EQ(of([&] { claim(10); }), (Cost{.lists = 1}));
+}
+
+TEST_F(S3Cost, ClaimInALimitedQueueReadsItsObjectAndWhatRuns) {
+  auto policies = std::make_shared<QueuePolicies>();
+  policies->set("default", "work", {.max_running = 5});
+  store_->set_policies(policies);
+  submit(fresh(Task()));
+  EXPECT_EQ(of([&] { ASSERT_EQ(claim().executions.size(), 1u); }), (Cost{.puts = 3, .gets = 2, .lists = 2, .removes = 1}));
+}
+
+TEST_F(S3Cost, HeartbeatIsReadAndWrite) {
+  submit(fresh(Task()));
+  const Extension extension{token_of(claim().executions.at(0)), 60s};
+  clock_.advance(20s);
+  EXPECT_EQ(of([&] { EXPECT_TRUE(store_->extend({&extension, 1}).at(0).ok); }), (Cost{.puts = 1, .gets = 1}));
+}
+
+TEST_F(S3Cost, FinishMovesTheTaskToTheClosedOnes) {
+  submit(fresh(Task().key("k")));
+  const Report report = completed(claim().executions.at(0));
+  EXPECT_EQ(of([&] { EXPECT_TRUE(store_->finish({&report, 1}).at(0).accepted); }), (Cost{.puts = 2, .gets = 1, .removes = 1}));
+}
+
+TEST_F(S3Cost, SweepWithNothingToDo) {
+  EXPECT_EQ(of([&] { store_->sweep(100); }), (Cost{.lists = 3}));
+}
+
+TEST_F(S3Cost, FindIsOneGet) {
+  const Submission submission = fresh(Task());
+  submit(submission);
+  EXPECT_EQ(of([&] { EXPECT_TRUE(store_->find("default", submission.execution.id)); }), (Cost{.gets = 1}));
+}
+
+TEST_F(S3Cost, ABatchOfSubmitsIsThreeRoundsOfRequests) {
+  std::vector<Submission> submissions;
+  for (int i = 0; i < 100; ++i) submissions.push_back(fresh(Task().key("k" + std::to_string(i))));
+  EXPECT_EQ(of([&] { store_->submit(submissions); }), (Cost{.puts = 300}));
+}
+
+}  // namespace
+}  // namespace hapax

@@ -1,0 +1,175 @@
+#include <set>
+
+#include "core/transition.h"
+#include "store/s3/in_flight.h"
+#include "store/s3/verbs.h"
+#include "store/workflow/rules.h"
+
+namespace hapax::s3 {
+
+std::vector<bool> write_each(const Batch& batch, std::vector<TaskWrite>& writes,
+                             const std::function<std::vector<bool>()>& may_go) {
+  const auto started = std::chrono::steady_clock::now();
+  std::vector<HintChange> changes;
+  std::vector<std::string> hints;
+  for (TaskWrite& write : writes) {
+    changes.push_back(place_hints(write.document, write.hints_before, batch.now));
+    hints.insert(hints.end(), changes.back().added.begin(), changes.back().added.end());
+  }
+  batch.bucket.put_hints(hints);
+  std::vector<bool> written = may_go ? may_go() : std::vector<bool>(writes.size(), true);
+  if (std::chrono::steady_clock::now() - started > kLateness) written.assign(writes.size(), false);
+
+  std::vector<Put> puts;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    if (written[i]) puts.push_back({writes[i].name, seal(s3::write(writes[i].document)), writes[i].replaces});
+  }
+  const auto outcomes = batch.bucket.put(puts);
+  std::vector<std::string> leftovers;
+  for (std::size_t i = 0, put = 0; i < writes.size(); ++i) {
+    if (written[i]) written[i] = outcomes[put++].written;
+    const auto& left = written[i] ? changes[i].dropped : changes[i].added;
+    leftovers.insert(leftovers.end(), left.begin(), left.end());
+  }
+  batch.bucket.remove_leftovers(leftovers);
+  return written;
+}
+
+ExtendOutcome extend(Workspace& workspace, const Extension& extension) {
+  ExtendOutcome outcome;
+  const ExecutionId& id = extension.token.execution;
+  TaskDocument* document = workspace.task(id);
+  if (!document) return outcome;
+  Execution& execution = document->execution;
+  if (check_token(execution, extension.token, extension.name_space) != TokenCheck::current) return outcome;
+  extension.lease > Duration(0) ? extend_lease(execution, extension.lease, workspace.now()) : give_back(execution, workspace.now());
+  outcome.ok = true;
+  outcome.cancel_requested = execution.cancel_requested_at.has_value();
+  outcome.lease_expires_at = execution.lease_expires_at;
+  settle_closed(workspace, id, outcome.effects);  // giving back closes what was to be cancelled
+  return outcome;
+}
+
+namespace {
+
+FinishOutcome accepted(const Execution& execution) {
+  FinishOutcome outcome;
+  outcome.accepted = true;
+  outcome.status = execution.status;
+  outcome.name_space = execution.name_space;
+  outcome.queue = execution.queue;
+  outcome.had_concurrency_key = execution.concurrency_key.has_value();
+  if (execution.status == Status::pending) outcome.run_at = execution.run_at;
+  return outcome;
+}
+
+FinishOutcome finish_deleted(const std::optional<Grave>& grave, const Report& report, Time now) {
+  FinishOutcome outcome;
+  if (!grave || !grave->report || grave->keep_until <= now || !is_repeated_by(*grave->report, report)) return outcome;
+  const ClosingReport& before = *grave->report;
+  outcome.accepted = true;
+  outcome.status = before.status;
+  outcome.name_space = before.name_space;
+  outcome.queue = before.queue;
+  outcome.had_concurrency_key = before.had_concurrency_key;
+  return outcome;
+}
+
+}  // namespace
+
+FinishOutcome finish(Workspace& workspace, const Report& report) {
+  const ExecutionId& id = report.token.execution;
+  TaskDocument* document = workspace.task(id);
+  if (!document) return finish_deleted(workspace.grave(id), report, workspace.now());
+  Execution& execution = document->execution;
+  const TokenCheck token = check_token(execution, report.token, report.name_space);
+  if (token == TokenCheck::stale || execution.kind == Kind::workflow) return {};
+  if (token == TokenCheck::repeated && !says_the_same(execution, report)) return {};
+  if (token == TokenCheck::current) apply(execution, report, workspace.now());
+  FinishOutcome outcome = accepted(execution);
+  if (token == TokenCheck::current) outcome.purged = settle_closed(workspace, id, outcome.effects);
+  if (outcome.purged) workspace.remember_report(*outcome.purged);
+  return outcome;
+}
+
+namespace {
+
+const ExecutionId& target(const Extension& extension) { return extension.token.execution; }
+const ExecutionId& target(const Report& report) { return report.token.execution; }
+
+// Of executions that concern nobody else and stay, each is one conditional PUT, and all go together. `change` gives the outcome where the
+// item is such a one, and leaves the execution as it was where there is nothing to write.
+template <class Outcome, class Item, class Change, class Whole>
+std::vector<Outcome> each_by_itself(const Batch& batch, std::span<const Item> items, Change change, Whole whole) {
+  std::vector<std::optional<Outcome>> outcomes(items.size());
+  std::vector<std::size_t> first;
+  std::vector<std::string> names;
+  std::set<ExecutionId> ids;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!ids.insert(target(items[i])).second) continue;
+    first.push_back(i);
+    names.push_back(task_name(target(items[i])));
+  }
+  const auto found = batch.bucket.take(names);
+  std::vector<TaskWrite> writes;
+  std::vector<std::size_t> written_items;
+  for (std::size_t n = 0; n < first.size(); ++n) {
+    if (!found[n].exists()) continue;
+    TaskDocument document = read_task(found[n].content);
+    const Execution before = document.execution;
+    auto outcome = change(document.execution, items[first[n]]);
+    if (!outcome) continue;
+    outcomes[first[n]] = std::move(outcome);
+    if (document.execution == before) continue;
+    TaskWrite& write = writes.emplace_back();
+    write.name = names[n];
+    write.replaces = found[n].etag;
+    write.hints_before = document.hints;
+    write.document = std::move(document);
+    written_items.push_back(first[n]);
+  }
+  const auto written = write_each(batch, writes);
+  for (std::size_t n = 0; n < written.size(); ++n) {
+    if (!written[n]) outcomes[written_items[n]].reset();
+  }
+  for_each_in_flight(
+      items.size(), batch.in_flight, [&](std::size_t i) { return target(items[i]); },
+      [&](std::size_t i) {
+        if (!outcomes[i]) outcomes[i] = transact(batch, [&](Workspace& workspace) { return whole(workspace, items[i]); });
+      });
+  std::vector<Outcome> answers;
+  for (auto& outcome : outcomes) answers.push_back(*std::move(outcome));
+  return answers;
+}
+
+}  // namespace
+
+std::vector<ExtendOutcome> extend(const Batch& batch, std::span<const Extension> extensions) {
+  const auto change = [&](Execution& execution, const Extension& extension) -> std::optional<ExtendOutcome> {
+    ExtendOutcome outcome;
+    if (check_token(execution, extension.token, extension.name_space) != TokenCheck::current) return outcome;
+    if (extension.lease <= Duration(0) && execution.cancel_requested_at) return std::nullopt;  // it closes
+    extension.lease > Duration(0) ? extend_lease(execution, extension.lease, batch.now) : give_back(execution, batch.now);
+    outcome.ok = true;
+    outcome.cancel_requested = execution.cancel_requested_at.has_value();
+    outcome.lease_expires_at = execution.lease_expires_at;
+    return outcome;
+  };
+  return each_by_itself<ExtendOutcome>(batch, extensions, change,
+                                       [](Workspace& workspace, const Extension& one) { return extend(workspace, one); });
+}
+
+std::vector<FinishOutcome> finish(const Batch& batch, std::span<const Report> reports) {
+  const auto change = [&](Execution& execution, const Report& report) -> std::optional<FinishOutcome> {
+    if (concerns_workflows(execution) || batch.policies.retention(execution) == Duration::zero()) return std::nullopt;
+    const TokenCheck token = check_token(execution, report.token, report.name_space);
+    if (token == TokenCheck::stale) return FinishOutcome();
+    if (token == TokenCheck::repeated && !says_the_same(execution, report)) return FinishOutcome();
+    if (token == TokenCheck::current) apply(execution, report, batch.now);
+    return accepted(execution);
+  };
+  return each_by_itself<FinishOutcome>(batch, reports, change,
+                                       [](Workspace& workspace, const Report& one) { return finish(workspace, one); });
+}
+
+}  // namespace hapax::s3

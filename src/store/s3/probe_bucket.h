@@ -1,0 +1,17 @@
+// What a bucket must offer before Hapax trusts it, tried out on objects of its own under `doctor/`, which it removes again.
+#pragma once
+
+#include <vector>
+
+#include "core/finding.h"
+#include "store/s3/s3_objects.h"
+
+namespace hapax {
+
+// Everything, in a few hundred requests: permissions one by one, conditional writes under concurrency, the clock, versions.
+std::vector<Finding> probe_bucket(S3Wire& wire);
+
+// The least, in half a dozen requests: throws Failure::misuse if conditional writes are not honoured.
+void require_conditional_writes(ObjectStore& objects);
+
+}  // namespace hapax

@@ -1,0 +1,96 @@
+#include "store/s3/pulse.h"
+
+#include <utility>
+
+#include "core/failure.h"
+#include "store/s3/envelope.h"
+#include "store/s3/names.h"
+
+namespace hapax::s3 {
+
+namespace {
+
+// Whoever changed something may have died before he told: now and then everybody looks.
+constexpr std::chrono::seconds kAnyway{30};
+
+}  // namespace
+
+Pulse::Pulse(std::shared_ptr<ObjectStore> objects, std::chrono::milliseconds interval)
+    : objects_(std::move(objects)), interval_(interval) {}
+
+Pulse::~Pulse() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Pulse::start() {
+  if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+}
+
+void Pulse::changed() {
+  if (interval_.count() == 0) return;
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(changed_, true)) return;
+  start();
+  wake_.notify_all();
+}
+
+void Pulse::listen(std::function<void()> on_change) {
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [this] { return !working_; });
+  on_change_ = std::move(on_change);
+  seen_.reset();
+  told_at_ = std::chrono::steady_clock::now();
+  if (on_change_ && interval_.count() > 0) start();
+  wake_.notify_all();
+}
+
+void Pulse::loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stopping_ || changed_ || on_change_; });
+    const bool last = stopping_;
+    const bool tell = std::exchange(changed_, false);
+    if (last && !tell) return;
+    working_ = true;
+    const auto on_change = on_change_;
+    lock.unlock();
+    bool news = false, failed = false;
+    try {
+      if (tell) beat();
+      if (on_change) news = look();
+    } catch (const Failure&) {
+      news = failed = true;  // nobody knows: rather once too often
+    }
+    if (news && on_change && !last) on_change();
+    lock.lock();
+    working_ = false;
+    changed_ = changed_ || (failed && tell);
+    wake_.notify_all();
+    if (last) return;
+    wake_.wait_for(lock, interval_, [this] { return stopping_; });
+  }
+}
+
+// A beat that another one overtakes is as good as done: that one came later than the change.
+void Pulse::beat() {
+  const std::string name(kPulse);
+  const auto object = objects_->get(name);
+  objects_->put(Put{name, seal(""), object ? std::optional(object->etag) : std::nullopt});
+}
+
+bool Pulse::look() {
+  const auto object = objects_->get(std::string(kPulse));
+  const Etag etag = object ? object->etag : Etag();
+  const auto now = std::chrono::steady_clock::now();
+  const bool news = seen_ != etag || now - told_at_ >= kAnyway;  // the first look is news: nobody knows what was before
+  seen_ = etag;
+  if (news) told_at_ = now;
+  return news;
+}
+
+}  // namespace hapax::s3

@@ -1,0 +1,44 @@
+// How those who share a bucket learn that somebody changed something: a small object, pulse.json, that is rewritten after changes, at
+// most once in each interval, and read by those who listen. Nobody who changes something waits for it.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "store/s3/object_store.h"
+
+namespace hapax::s3 {
+
+class Pulse {
+ public:
+  Pulse(std::shared_ptr<ObjectStore> objects, std::chrono::milliseconds interval);
+  ~Pulse();  // tells what was not told yet
+  Pulse(const Pulse&) = delete;
+  Pulse& operator=(const Pulse&) = delete;
+
+  void changed();
+  void listen(std::function<void()> on_change);  // empty: no more; none is running on return
+
+ private:
+  void start();
+  void loop();
+  void beat();
+  bool look();
+
+  const std::shared_ptr<ObjectStore> objects_;
+  const std::chrono::milliseconds interval_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false, changed_ = false, working_ = false;
+  std::function<void()> on_change_;
+  std::optional<Etag> seen_;
+  std::chrono::steady_clock::time_point told_at_{};
+  std::thread thread_;  // once there is something to do
+};
+
+}  // namespace hapax::s3

@@ -1,0 +1,87 @@
+// One queue during a claim: what waits in it, in the order of claims, and what its limits let through.
+//
+// A queue with limits (a rate, max_running, or tasks with concurrency keys) has an object, queues/{namespace}/{queue}.json. A claim
+// there reads it, then lists what runs, writes the running hints of what it takes, and replaces the object if nobody else has since: so of
+// two claims at once one sees the other's hints and counts them. The hints are the count; where it is in the way, it is verified.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/rate.h"
+#include "store/s3/verbs.h"
+
+namespace hapax::s3 {
+
+struct Candidate {
+  Listed listed;
+  Hint hint;
+  std::optional<TaskDocument> document;  // once it was read
+  std::optional<Etag> etag;
+};
+
+bool goes_before(const Hint& a, const Hint& b);
+
+class QueueTurn {
+ public:
+  QueueTurn(const Batch& batch, std::string name_space, std::string queue, Kind kind);
+
+  // Begins to choose anew. next() is the first that the limits let through, or null; take_next() counts it as handed out.
+  void restart();
+  Candidate* next();
+  void take_next();
+
+  // What must be read before the choice is sure; empty if nothing.
+  std::vector<Candidate*> unread();
+  void drop_unclaimable();  // given what was read
+
+  // Counts what was chosen in the object of the queue, if its limits ask for it. Refused: another claim was first, and nothing may be
+  // taken.
+  void count_chosen();
+  bool refused() const { return refused_; }
+  void reload();  // after that, and after losing a task to somebody
+
+  // When the clock alone may let another one through.
+  std::optional<Time> next_at() const;
+
+ private:
+  void list_waiting();
+  void list_more();
+  void add(const Listed& listed);
+  void load_object();
+  void list_running();
+  void verify_running();
+  std::int64_t running_with(const std::string& key) const;
+  bool is_full(const Candidate& one, bool& ended) const;
+  bool out_of_rate();
+  Candidate* front();
+
+  const Batch& batch_;
+  const std::string name_space_, queue_;
+  const Kind kind_;
+  const QueuePolicy policy_;
+
+  std::deque<Candidate> candidates_;  // due ones
+  std::optional<std::string> more_after_;
+  std::optional<Time> next_run_at_;
+
+  bool object_loaded_ = false, running_listed_ = false, verified_ = false, refused_ = false;
+  std::optional<Etag> object_etag_;
+  std::int64_t claims_ = 0;
+  RateState rate_;
+  std::map<ExecutionId, Candidate> running_;
+
+  // The choice so far.
+  std::size_t at_ = 0;
+  std::int64_t taken_ = 0;
+  bool taken_with_key_ = false;
+  std::map<std::string, std::int64_t> taken_by_key_;
+  RateState rate_after_;
+  bool held_by_rate_ = false;
+  std::vector<Candidate*> chosen_;
+};
+
+}  // namespace hapax::s3

@@ -1,0 +1,27 @@
+// The store in a bucket, and nothing but the bucket: any number of servers and workers share it without talking to each other.
+// docs/s3.md has the protocol: the layout, each crash, each race, and why it is safe.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "store/s3/object_store.h"
+#include "store/store.h"
+
+namespace hapax {
+
+struct S3StoreOptions {
+  // How often it tells others that it changed something, at most, and how often it looks whether others did. Zero: never.
+  std::chrono::milliseconds pulse{500};
+  // How many items of a batch are worked on at once, where each takes several rounds of requests. 1: strictly in order.
+  std::size_t in_flight = 16;
+};
+
+// Throws Failure::misuse if the bucket holds data of a newer format.
+std::unique_ptr<Store> open_s3_store(std::shared_ptr<ObjectStore> objects, const S3StoreOptions& options = {});
+
+// Writes the hints that should be there and are not, whoever removed them: after this nothing is invisible. Reads the whole bucket; may
+// run beside everything. Returns how many there were.
+std::int64_t rebuild_s3_hints(ObjectStore& objects);
+
+}  // namespace hapax

@@ -1,0 +1,206 @@
+#include <set>
+
+#include "core/reuse.h"
+#include "core/transition.h"
+#include "store/s3/in_flight.h"
+#include "store/s3/verbs.h"
+
+namespace hapax::s3 {
+
+namespace {
+
+Execution new_execution(const Submission& submission, Time now) {
+  Execution execution = submission.execution;
+  execution.created_at = now;
+  execution.run_at = submission.run_at.value_or(now + submission.delay);
+  if (!execution.deadline_at && submission.deadline) execution.deadline_at = now + *submission.deadline;
+  execution.attempt_limit = execution.max_attempts;
+  return execution;
+}
+
+SubmitOutcome answer_with_owner(Workspace& workspace, SubmitOutcome::Kind kind, const LedgerEntry& entry) {
+  SubmitOutcome outcome;
+  outcome.kind = kind;
+  const TaskDocument* owner = workspace.task(entry.owner);
+  outcome.purged = owner == nullptr;
+  if (owner || entry.tombstone) outcome.execution = owner ? owner->execution : execution_of(entry);
+  outcome.expires_at = workspace.dies_at(entry);
+  return outcome;
+}
+
+// The time that a UUIDv7 begins with.
+Time made_at(const ExecutionId& id) {
+  std::int64_t ms = 0;
+  for (std::size_t i = 0; i < 6; ++i) ms = ms << 8 | id.bytes[i];
+  return from_ms(ms);
+}
+
+// The same submission came before: its answer got lost. `record` is that of its identity, if it has one. An id that is younger
+// than the ledger entry of another owner cannot have been stored before that one was made: no need to look.
+std::optional<SubmitOutcome> answer_of_before(Workspace& workspace, const Submission& submission, const Record* record) {
+  const ExecutionId& id = submission.execution.id;
+  if (record && record->entry.owner == id) return answer_with_owner(workspace, SubmitOutcome::Kind::created, record->entry);
+  if (record && made_at(id) > record->entry.created_at) return std::nullopt;
+  const TaskDocument* stored = workspace.task(id);
+  if (!stored) return std::nullopt;
+  if (const Record* owned = workspace.record_owned_by(stored->execution)) {
+    return answer_with_owner(workspace, SubmitOutcome::Kind::created, owned->entry);
+  }
+  SubmitOutcome outcome;
+  outcome.execution = stored->execution;
+  return outcome;
+}
+
+Effects cancel_owner(Workspace& workspace, const ExecutionId& id) {
+  Execution& owner = workspace.task(id)->execution;
+  const Duration grace = workspace.policies().of(owner.name_space, owner.queue).cancel_grace;
+  request_cancel(owner, grace, workspace.now());
+  Effects effects;
+  settle_closed(workspace, id, effects);
+  return effects;
+}
+
+SubmitOutcome create(Workspace& workspace, const Submission& submission) {
+  SubmitOutcome outcome;
+  if (const TaskDocument* stored = submission.dry_run ? nullptr : workspace.task(submission.execution.id)) {
+    outcome.execution = stored->execution;  // an id of long ago, never written over
+    return outcome;
+  }
+  outcome.execution = new_execution(submission, workspace.now());
+  if (outcome.execution.identity) {
+    const LedgerEntry entry = new_entry(outcome.execution, submission.idempotency_ttl);
+    outcome.expires_at = dies_at(entry, &outcome.execution, workspace.policies().retention(outcome.execution));
+    if (!submission.dry_run) workspace.put_record(outcome.execution, entry);
+  }
+  if (!submission.dry_run) workspace.insert(outcome.execution);
+  return outcome;
+}
+
+}  // namespace
+
+SubmitOutcome submit(Workspace& workspace, const Submission& submission) {
+  const auto& identity = submission.execution.identity;
+  const Record* record = identity ? workspace.record(*identity) : nullptr;
+  if (auto outcome = answer_of_before(workspace, submission, record)) return *std::move(outcome);
+  if (!record || !workspace.is_live(record->entry)) return create(workspace, submission);
+
+  const LedgerEntry entry = record->entry;
+  const TaskDocument* owner = workspace.task(entry.owner);
+  if (!owner && !entry.tombstone) return create(workspace, submission);
+  const Verdict verdict = decide(owner ? owner->execution.status : entry.tombstone->status, submission.reuse);
+  if (verdict == Verdict::duplicate) {
+    const bool same = !identity->compares_input() || submission.execution.input_hash == entry.input_hash;
+    return answer_with_owner(workspace, same ? SubmitOutcome::Kind::duplicate : SubmitOutcome::Kind::conflict, entry);
+  }
+  Effects effects;
+  if (verdict == Verdict::cancel_owner && !submission.dry_run) effects = cancel_owner(workspace, entry.owner);
+  SubmitOutcome outcome = create(workspace, submission);
+  outcome.effects = std::move(effects);
+  outcome.superseded = entry.owner;
+  return outcome;
+}
+
+namespace {
+
+// A submission on the straight way: nobody looks before he writes. What it meets is left to the rules above.
+struct Fresh {
+  std::size_t index = 0;
+  TaskDocument document;
+  SubmitOutcome outcome;
+  bool lost = false;
+};
+
+std::vector<Put> record_puts(const Batch& batch, std::span<const Submission> submissions, std::vector<Fresh>& fresh,
+                             std::vector<std::size_t>& keyed) {
+  std::vector<Put> puts;
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    const Execution& execution = fresh[i].document.execution;
+    if (!execution.identity) continue;
+    Record record;
+    record.entry = new_entry(execution, submissions[fresh[i].index].idempotency_ttl);
+    record.key = execution.idempotency_key;
+    record.task_type = execution.type;
+    record.task = write(fresh[i].document);
+    fresh[i].outcome.expires_at = dies_at(record.entry, &execution, batch.policies.retention(execution));
+    puts.push_back({record_name(execution.identity->scope.tag, execution.identity->hash), seal(write(record)), std::nullopt});
+    keyed.push_back(i);
+  }
+  return puts;
+}
+
+// The first of each identity and id in the batch; not the dry ones, nor steps, which what comes before them in the batch may cancel.
+std::vector<Fresh> straight_ones(const Batch& batch, std::span<const Submission> submissions) {
+  std::vector<Fresh> fresh;
+  std::set<IdentityHash> hashes;
+  std::set<ExecutionId> ids;
+  for (std::size_t i = 0; i < submissions.size(); ++i) {
+    const Execution& execution = submissions[i].execution;
+    const bool first_of_id = ids.insert(execution.id).second;
+    const bool first_of_hash = !execution.identity || hashes.insert(execution.identity->hash).second;
+    if (submissions[i].dry_run || execution.parent || !first_of_id || !first_of_hash) continue;
+    Fresh& one = fresh.emplace_back();
+    one.index = i;
+    one.document.execution = new_execution(submissions[i], batch.now);
+    one.document.mark = new_mark();
+    place_hints(one.document, {}, batch.now);
+    one.outcome.execution = one.document.execution;
+  }
+  return fresh;
+}
+
+// The task was there already: made by somebody who met the record, which is as good; or long before, by the same submission, which has
+// since lost its identity. Then the record was a mistake.
+bool was_made_meanwhile(const Batch& batch, const TaskDocument& document) {
+  const auto& identity = document.execution.identity;
+  if (!identity) return false;
+  return transact(batch, [&](Workspace& workspace) {
+    const TaskDocument* stored = workspace.task(document.execution.id);
+    if (stored && stored->mark == document.mark) return true;
+    const Record* record = workspace.record(*identity);
+    if (record && !record->ready && record->entry.owner == document.execution.id) workspace.erase_record(*record);
+    return false;
+  });
+}
+
+}  // namespace
+
+std::vector<SubmitOutcome> submit(const Batch& batch, std::span<const Submission> submissions) {
+  const auto started = std::chrono::steady_clock::now();
+  std::vector<Fresh> fresh = straight_ones(batch, submissions);
+  std::vector<std::size_t> keyed;
+  const std::vector<Put> records = record_puts(batch, submissions, fresh, keyed);
+  const auto recorded = batch.bucket.put(records);
+  for (std::size_t i = 0; i < keyed.size(); ++i) fresh[keyed[i]].lost = !recorded[i].written;
+  std::erase_if(fresh, [](const Fresh& one) { return one.lost; });
+
+  std::vector<std::string> hints;
+  for (const Fresh& one : fresh) hints.insert(hints.end(), one.document.hints.begin(), one.document.hints.end());
+  batch.bucket.put_hints(hints);
+
+  std::vector<std::optional<SubmitOutcome>> outcomes(submissions.size());
+  if (std::chrono::steady_clock::now() - started <= kLateness) {
+    std::vector<Put> tasks;
+    for (const Fresh& one : fresh) tasks.push_back({task_name(one.document.execution.id), seal(write(one.document)), std::nullopt});
+    const auto stored = batch.bucket.put(tasks);
+    for (std::size_t i = 0; i < fresh.size(); ++i) {
+      if (stored[i].written || was_made_meanwhile(batch, fresh[i].document)) {
+        outcomes[fresh[i].index] = std::move(fresh[i].outcome);
+      } else {
+        batch.bucket.remove_leftovers(fresh[i].document.hints);
+      }
+    }
+  }
+  const auto identity_of = [&](std::size_t i) {
+    const auto& identity = submissions[i].execution.identity;
+    return std::pair(identity ? identity->hash : IdentityHash(), identity ? ExecutionId() : submissions[i].execution.id);
+  };
+  for_each_in_flight(submissions.size(), batch.in_flight, identity_of, [&](std::size_t i) {
+    if (outcomes[i]) return;
+    outcomes[i] = transact(batch, [&](Workspace& workspace) { return submit(workspace, submissions[i]); });
+  });
+  std::vector<SubmitOutcome> answers;
+  for (auto& outcome : outcomes) answers.push_back(*std::move(outcome));
+  return answers;
+}
+
+}  // namespace hapax::s3

@@ -1,0 +1,76 @@
+// The verbs of the S3 store. Those on a workspace are the rules for one item; those on a bucket take the whole batch, and send what does
+// not depend on each other together.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "store/s3/workspace.h"
+#include "store/store.h"
+
+namespace hapax::s3 {
+
+// What a batch is applied with.
+struct Batch {
+  Bucket& bucket;
+  const QueuePolicies& policies;
+  Time now;
+  std::size_t in_flight = 1;  // items at once, where they go one by one
+};
+
+template <class Work>
+auto transact(const Batch& batch, Work work) {
+  return transact(batch.bucket, batch.policies, batch.now, std::move(work));
+}
+
+// ---- one item
+
+SubmitOutcome submit(Workspace& workspace, const Submission& submission);
+ExtendOutcome extend(Workspace& workspace, const Extension& extension);
+FinishOutcome finish(Workspace& workspace, const Report& report);
+TurnOutcome commit_turn(Workspace& workspace, const Turn& turn);
+ControlOutcome control(Workspace& workspace, const ControlRequest& request);
+
+// After a transition: if it closed the execution, tells the workflows that waited for it, and deletes what has no retention.
+// Gives back what was deleted.
+std::optional<Execution> settle_closed(Workspace& workspace, const ExecutionId& id, Effects& effects);
+void wake_run(Workspace& workspace, const ExecutionId& id, Effects& effects);  // a suspended one that is due
+
+// ---- batches
+
+std::vector<SubmitOutcome> submit(const Batch& batch, std::span<const Submission> submissions);
+ClaimOutcome claim(const Batch& batch, const ClaimRequest& request);
+std::vector<ExtendOutcome> extend(const Batch& batch, std::span<const Extension> extensions);
+std::vector<FinishOutcome> finish(const Batch& batch, std::span<const Report> reports);
+SweepOutcome sweep(const Batch& batch, std::int32_t limit);
+PurgeOutcome purge(const Batch& batch, std::int32_t limit);
+
+// ---- reading
+
+std::optional<Execution> find(Bucket& bucket, const std::string& name_space, const ExecutionId& id);
+std::vector<Execution> list(Bucket& bucket, const ListFilter& filter);
+std::vector<QueueCount> count(Bucket& bucket);
+std::vector<Event> history(Bucket& bucket, const ExecutionId& run, std::int64_t after, std::int32_t limit);
+std::optional<FoundIdentity> find_identity(const Batch& batch, const IdentityHash& hash);
+std::vector<SettingDocument> settings(Bucket& bucket);
+void put_setting(Bucket& bucket, const SettingDocument& setting);
+bool release_identity(const Batch& batch, const std::string& name_space, const IdentityHash& hash);
+
+// ---- changing executions each by itself, many at once
+
+struct TaskWrite {
+  std::string name;
+  std::optional<Etag> replaces;
+  TaskDocument document;
+  std::vector<std::string> hints_before;
+};
+// Whether each was written; those that were not have changed meanwhile. `may_go` is asked when the hints are there: which ones still
+// may be written.
+std::vector<bool> write_each(const Batch& batch, std::vector<TaskWrite>& writes,
+                             const std::function<std::vector<bool>()>& may_go = {});
+
+// Hints that lead nowhere, met on the way, are removed once nobody can be on his way with the truth to them.
+void remove_if_left_over(const Batch& batch, const std::vector<Listed>& hints);
+
+}  // namespace hapax::s3

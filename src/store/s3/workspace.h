@@ -1,0 +1,116 @@
+// What one transaction sees and changes, as executions, ledger entries and requests rather than bytes: the rules are applied to it in
+// memory, commit() writes what became of it, with the hints that lead there.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/policy.h"
+#include "store/s3/documents.h"
+#include "store/s3/names.h"
+#include "store/s3/transaction.h"
+
+namespace hapax::s3 {
+
+// The hints that a changed document needs, and those it needs no more. Sets document.hints.
+struct HintChange {
+  std::vector<std::string> added, dropped;
+};
+HintChange place_hints(TaskDocument& document, const std::vector<std::string>& before, Time now);
+
+LedgerEntry new_entry(const Execution& execution, const std::optional<Duration>& ttl);
+
+class Workspace {
+ public:
+  Workspace(Bucket& bucket, const QueuePolicies& policies, Time now)
+      : bucket_(bucket), policies_(policies), now_(now), transaction_(bucket) {}
+
+  Bucket& bucket() { return bucket_; }
+  const QueuePolicies& policies() const { return policies_; }
+  Time now() const { return now_; }
+
+  // ---- executions
+
+  // Null if there is none. What is changed through it is written; pointers stay valid.
+  TaskDocument* task(const ExecutionId& id);
+  void prefetch(const std::vector<ExecutionId>& ids);
+  void insert(Execution execution);
+  const std::optional<Grave>& grave(const ExecutionId& id);  // of one that is not there
+  void renew_hints(const ExecutionId& id);  // even those that would still serve
+
+  bool may_be_purged(const Execution& execution);
+  // Deletes a closed execution. Its ledger entry goes with it, or stays as a tombstone if it has time left.
+  Execution purge(const ExecutionId& id);
+  std::optional<Execution> purge_if_unretained(const ExecutionId& id);
+  void remember_report(const Execution& purged);  // so that the same again is recognised
+
+  std::vector<ExecutionId> steps_of(const ExecutionId& run);
+  std::optional<ExecutionId> latest_run(const std::string& name_space, const std::string& workflow_id);
+  void add_waiter(const ExecutionId& awaited, const Waiter& waiter);  // also of one that is inserted later
+
+  // ---- the ledger
+
+  Record* record(const Identity& identity);
+  Record* record(const IdentityHash& hash);
+  Record* record_owned_by(const Execution& execution);
+  Record& put_record(const Execution& owner, const LedgerEntry& entry);
+  void erase_record(const Record& record);
+  bool is_live(const LedgerEntry& entry);
+  std::optional<Time> dies_at(const LedgerEntry& entry);
+
+  // ---- requests
+
+  std::optional<RequestDocument> request(const std::string& name_space, const std::string& request_key);
+  void put_request(const std::string& name_space, const std::string& request_key, const RequestDocument& request);
+
+  // False: somebody was faster; decide again in a new workspace.
+  bool commit();
+
+ private:
+  struct TaskSlot {
+    std::optional<TaskDocument> before, document;
+    std::optional<Grave> grave;  // found, or to be made
+    bool renewed = false;
+  };
+  struct RecordSlot {
+    std::optional<Record> before, record;
+    bool taken = false;  // given to somebody anew: written even if it says the same
+  };
+
+  TaskSlot& slot(const ExecutionId& id);
+  RecordSlot& slot(const std::string& record_name);
+  std::string known_record_name(const IdentityHash& hash);
+  void finish_creating(Record& record);
+  void write_task(const ExecutionId& id, TaskSlot& slot);
+  void write_record(const std::string& name, RecordSlot& slot);
+  std::optional<std::pair<std::string, ExecutionId>> only_a_new_keyed_task() const;
+
+  Bucket& bucket_;
+  const QueuePolicies& policies_;
+  const Time now_;
+  Transaction transaction_;
+  std::map<ExecutionId, TaskSlot> tasks_;
+  std::map<std::string, RecordSlot> records_;            // by name
+  std::map<IdentityHash, std::string> record_names_;
+  std::map<std::string, RequestDocument> requests_;      // changed ones, by name
+  std::map<ExecutionId, std::vector<Waiter>> waiters_;   // of executions that are not there yet
+  bool torn_ = false;  // what was read does not belong together
+};
+
+// Runs the work on workspaces until one commits.
+template <class Work>
+auto transact(Bucket& bucket, const QueuePolicies& policies, Time now, Work work) {
+  for (int tried = 0;; ++tried) {
+    Workspace workspace(bucket, policies, now);
+    auto outcome = work(workspace);
+    if (workspace.commit()) return outcome;
+    if (tried >= 100) {
+      throw Failure(Failure::Code::unavailable, "others changed the same objects again and again; try again");
+    }
+    pause_before_try(tried);
+  }
+}
+
+}  // namespace hapax::s3

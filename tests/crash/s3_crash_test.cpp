@@ -1,0 +1,355 @@
+// The S3 store, dead after each single request of each verb in turn. A second actor then finds the same final state as if nothing had
+// happened, no second task, and nothing stuck for longer than a lease.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <random>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "store/s3/documents.h"
+#include "store/s3/envelope.h"
+#include "store/s3/memory_objects.h"
+#include "store/s3/s3_store.h"
+#include "support/describe.h"
+#include "support/manual_clock.h"
+#include "support/task.h"
+
+namespace hapax {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Crash {};
+
+// One bucket, and what a scenario has to remember of it.
+class World {
+ public:
+  World() { reopen(); }
+
+  void reopen() { store_ = open_s3_store(objects_, {.pulse = 0ms}); }
+  Store& store() { return *store_; }
+
+  // Dead once the n-th request from now is done.
+  void crash_after(int n) {
+    left_ = n;
+    objects_->on_requests({}, [this](const ObjectRequest&) {
+      if (--left_ == 0) throw Crash();
+    });
+  }
+  void recover() {
+    objects_->on_requests({}, {});
+    clock.advance(61s);
+    reopen();
+  }
+
+  SubmitOutcome submit(const Submission& submission) { return store().submit({&submission, 1}).at(0); }
+  std::vector<Execution> claim(const std::string& queue, bool workflows = false) {
+    ClaimRequest request;
+    request.name_space = "default";
+    request.queues = {queue};
+    request.limit = 10;
+    request.tasks = !workflows;
+    request.workflows = workflows;
+    request.secret = test_secret(++secrets_);
+    return store().claim({&request, 1}).at(0).executions;
+  }
+  void finish(const Report& report) { store().finish({&report, 1}); }
+  void commit(const Turn& turn) { store().commit_turns({&turn, 1}); }
+  ControlOutcome control(ControlRequest::Action action, const std::string& key,
+                         const std::function<void(ControlRequest&)>& fill) {
+    ControlRequest request;
+    request.name_space = "default";
+    request.request_key = key;
+    request.action = action;
+    request.signal = "go";
+    request.payload = "1";
+    request.fork_workflow_id = "fork";
+    request.fork_identity = workflow_identity("default", "fork");
+    request.fork_id = test_id(7'000);
+    fill(request);
+    return store().control({&request, 1}).at(0);
+  }
+  void start(const std::string& workflow_id, std::uint64_t id) {
+    Submission submission = Task("flow").kind(Kind::workflow).queue("flows").id(test_id(id));
+    submission.execution.idempotency_key = workflow_id;
+    submission.execution.identity = workflow_identity("default", workflow_id);
+    submit(submission);
+  }
+  // A turn of the claimed run that asks for a task, a signal and a timer.
+  static Turn first_turn(const Execution& run) {
+    Turn turn;
+    turn.token = token_of(run);
+    turn.seen = run.run.events;
+    for (const Event::Kind kind : {Event::Kind::task, Event::Kind::wait_signal, Event::Kind::sleep}) {
+      Event event;
+      event.kind = kind;
+      event.step = static_cast<std::int32_t>(turn.events.size()) + 1;
+      if (kind == Event::Kind::task) event.name = "work";
+      if (kind == Event::Kind::wait_signal) event.name = "go";
+      if (kind == Event::Kind::sleep) event.until = ManualClock::kStart + 24h;
+      turn.events.push_back(event);
+    }
+    turn.starts.push_back({1, Task("work").key("step key")});
+    return turn;
+  }
+  // Workflow "w", suspended on its first turn.
+  void start_suspended() {
+    start("w", 100);
+    commit(first_turn(claim("flows", true).at(0)));
+  }
+
+  std::string state();
+  void expect_all_hints_there();
+
+  ManualClock clock;
+  std::vector<Execution> claimed;
+  std::optional<Report> report;
+  std::optional<Turn> turn;
+
+  MemoryObjects& objects() { return *objects_; }
+
+ private:
+  std::shared_ptr<MemoryObjects> objects_ = std::make_shared<MemoryObjects>(clock);
+  std::unique_ptr<Store> store_;
+  std::uint64_t secrets_ = 0;
+  std::atomic<int> left_{0};
+};
+
+// Everything but times and leases.
+std::string World::state() {
+  std::ostringstream out;
+  for (const Kind kind : {Kind::task, Kind::workflow}) {
+    ListFilter filter;
+    filter.name_space = "default";
+    filter.kind = kind;
+    filter.limit = 1000;
+    for (const Execution& execution : store().list(filter)) {
+      out << execution.id << ' ' << to_string(execution.status) << " result " << execution.result.value_or("none") << " errors "
+          << execution.failed_attempts.size() << " steps " << execution.run.steps;
+      if (execution.parent) out << " of " << *execution.parent;
+      for (const Event& event : store().history(execution.id, 0, 1000)) out << ' ' << to_string(event.kind) << event.step;
+      if (execution.identity) {
+        const auto found = store().find_identity(execution.identity->hash);
+        out << " key of " << (found ? describe(found->entry.owner) : "nobody") << (found && found->live ? "" : " dead");
+      }
+      out << '\n';
+    }
+  }
+  for (const QueueCount& count : store().count()) {
+    out << count.queue << ": " << count.pending << " pending, " << count.running << " running\n";
+  }
+  return out.str();
+}
+
+// Nothing is invisible: each execution's hints are there.
+void World::expect_all_hints_there() {
+  const std::vector<std::string> names = objects_->names();
+  const std::set<std::string> all(names.begin(), names.end());
+  for (const std::string& name : objects_->names("tasks/")) {
+    const s3::Envelope envelope = s3::unseal(name, objects_->get(name)->body);
+    EXPECT_FALSE(envelope.lock) << name << " is still locked";
+    if (envelope.content.empty() || s3::read_grave(envelope.content)) continue;
+    for (const std::string& hint : s3::read_task(envelope.content).hints) EXPECT_TRUE(all.contains(hint)) << hint;
+  }
+}
+
+struct Scenario {
+  std::string name;
+  std::function<void(World&)> set_up;
+  std::function<void(World&)> act;     // what is done again after the crash: the same, as its caller would
+  std::function<void(World&)> settle = {};  // and what follows in any case
+};
+
+void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scenario.name; }
+
+void sweep(World& world) {
+  while (world.store().sweep(100).more) continue;
+}
+
+std::vector<Scenario> scenarios() {
+  const auto nothing = [](World&) {};
+  const auto claim_one = [](World& w) {
+    w.submit(Task().id(test_id(1)).key("k"));
+    w.claimed = w.claim("work");
+  };
+  const auto fail_for_good = [=](World& w) {
+    claim_one(w);
+    w.finish({token_of(w.claimed.at(0)), Report::Failed{{"E", "m"}, false}});
+  };
+  const auto on = [](std::uint64_t id) { return [id](ControlRequest& r) { r.target = test_id(id); }; };
+  const auto on_w = [](ControlRequest& r) { r.workflow_id = "w"; };
+  const auto claim_again = [](World& w) {
+    sweep(w);
+    w.claim("work");
+  };
+  const auto cancelled_w = [=](World& w) {
+    w.start_suspended();
+    w.control(ControlRequest::Action::cancel, "before", on_w);
+  };
+  using Action = ControlRequest::Action;
+  return {
+      {"Submit", nothing, [](World& w) { w.submit(Task().id(test_id(1))); }},
+      {"KeyedSubmit", nothing, [](World& w) { w.submit(Task().id(test_id(1)).key("k")); }},
+      {"BatchOfSubmits", nothing,
+       [](World& w) {
+         const std::vector<Submission> batch{Task().id(test_id(1)).key("a"), Task().id(test_id(2)), Task().id(test_id(3)).key("a")};
+         w.store().submit(batch);
+       }},
+      {"Takeover", fail_for_good, [](World& w) { w.submit(Task().id(test_id(2)).key("k")); }},
+      {"Replace", claim_one, [](World& w) { w.submit(Task().id(test_id(2)).key("k").reuse(Reuse::replace)); }, claim_again},
+      {"ReplacePending", [](World& w) { w.submit(Task().id(test_id(1)).key("k")); },
+       [](World& w) { w.submit(Task().id(test_id(2)).key("k").reuse(Reuse::replace)); }},
+      {"Claim", [](World& w) { w.submit(Task().id(test_id(1)).key("k")); }, [](World& w) { w.claim("work"); },
+       [=](World& w) {
+         w.clock.advance(61s);
+         claim_again(w);
+       }},
+      {"Heartbeat", claim_one,
+       [](World& w) {
+         const Extension extension{token_of(w.claimed.at(0)), 24h};
+         w.store().extend({&extension, 1});
+       }},
+      {"GiveBack", claim_one,
+       [](World& w) {
+         const Extension extension{token_of(w.claimed.at(0)), 0ms};
+         w.store().extend({&extension, 1});
+       }},
+      {"Finish", claim_one, [](World& w) { w.finish({token_of(w.claimed.at(0)), Report::Completed{"7"}}); }},
+      {"FailedAttempt", claim_one, [](World& w) { w.finish({token_of(w.claimed.at(0)), Report::Failed{{"E", "m"}, true}}); }},
+      {"Cancel", [](World& w) { w.submit(Task().id(test_id(1)).key("k")); }, [=](World& w) { w.control(Action::cancel, "r", on(1)); }},
+      {"Retry", fail_for_good, [=](World& w) { w.control(Action::retry, "r", on(1)); }},
+      {"TurnWithSteps",
+       [](World& w) {
+         w.start("w", 100);
+         w.turn = World::first_turn(w.claim("flows", true).at(0));
+       },
+       [](World& w) { w.commit(*w.turn); }},
+      {"StepFinish",
+       [](World& w) {
+         w.start_suspended();
+         w.claimed = w.claim("work");
+       },
+       [](World& w) { w.finish({token_of(w.claimed.at(0)), Report::Completed{"7"}}); }},
+      {"Signal", [](World& w) { w.start_suspended(); }, [=](World& w) { w.control(Action::signal, "r", on_w); }},
+      {"CancelWorkflow", [](World& w) { w.start_suspended(); }, [=](World& w) { w.control(Action::cancel, "r", on_w); }},
+      {"Resume", cancelled_w, [=](World& w) { w.control(Action::resume, "r", on_w); }},
+      {"Fork", cancelled_w,
+       [=](World& w) {
+         w.control(Action::fork, "r", [](ControlRequest& r) {
+           r.workflow_id = "w";
+           r.from_step = 2;
+         });
+       }},
+      {"Sweep", [=](World& w) { claim_one(w), w.clock.advance(61s); }, sweep},
+      {"SweepOfATimer", [](World& w) { w.start_suspended(), w.clock.advance(25h); }, sweep},
+      {"Purge", [=](World& w) { fail_for_good(w), w.clock.advance(24h * 8); }, [](World& w) { w.store().purge(100); }},
+      {"PurgeOfAWorkflow", [=](World& w) { cancelled_w(w), w.clock.advance(24h * 40); },
+       [](World& w) {
+         w.store().purge(100);
+         w.store().purge(100);
+       }},
+      {"Release", claim_one, [](World& w) { w.store().release_identity("default", key_hash("work", "k")); }},
+  };
+}
+
+class S3Crash : public testing::TestWithParam<Scenario> {};
+INSTANTIATE_TEST_SUITE_P(Verbs, S3Crash, testing::ValuesIn(scenarios()), [](const auto& info) { return info.param.name; });
+
+// Both ways the second actor does the same: acts again, sweeps, and looks.
+std::string finish_up(World& world, const Scenario& scenario) {
+  world.recover();
+  scenario.act(world);
+  if (scenario.settle) scenario.settle(world);
+  sweep(world);
+  world.clock.advance(61s);
+  sweep(world);
+  world.claim("nothing");
+  return world.state();
+}
+
+TEST_P(S3Crash, AfterEachRequestASecondActorFindsTheSameFinalState) {
+  const Scenario& scenario = GetParam();
+  World undisturbed;
+  scenario.set_up(undisturbed);
+  scenario.act(undisturbed);
+  const std::string expected = finish_up(undisturbed, scenario);
+
+  int n = 0;
+  for (bool crashed = true; crashed;) {
+    SCOPED_TRACE("dead after request " + std::to_string(++n));
+    World world;
+    scenario.set_up(world);
+    world.crash_after(n);
+    crashed = false;
+    try {
+      scenario.act(world);
+    } catch (const Crash&) {
+      crashed = true;
+    }
+    ASSERT_EQ(finish_up(world, scenario), expected);
+    world.expect_all_hints_there();
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(n, 1);
+}
+
+// ---- many submitters of one key, over a bucket that fails at random
+
+TEST(S3Race, OfThirtyTwoSubmittersOfOneKeyOneCreatesWhateverFails) {
+  constexpr int kThreads = 32, kRounds = 200;
+  ManualClock clock;
+  const auto objects = std::make_shared<MemoryObjects>(clock);
+  const std::shared_ptr<Store> store = open_s3_store(objects, {.pulse = 0ms});
+  const auto dice = [](int one_in) {
+    thread_local std::minstd_rand random(std::random_device{}());
+    return random() % static_cast<unsigned>(one_in) == 0;
+  };
+  objects->on_requests(
+      [&](const ObjectRequest&) {
+        if (dice(50)) throw Failure(Failure::Code::unavailable, "500");
+      },
+      [&](const ObjectRequest& request) {
+        const bool writes = request.verb == ObjectRequest::Verb::put || request.verb == ObjectRequest::Verb::remove;
+        if (dice(50)) throw Failure(writes ? Failure::Code::outcome_unknown : Failure::Code::unavailable, "the reply was lost");
+      });
+
+  std::vector<std::vector<ExecutionId>> owners(kThreads, std::vector<ExecutionId>(kRounds));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < kRounds; ++round) {
+        const Submission submission = Task().key("k" + std::to_string(round));
+        for (;;) {
+          try {
+            owners[static_cast<std::size_t>(t)][static_cast<std::size_t>(round)] = store->submit({&submission, 1}).at(0).execution.id;
+            break;
+          } catch (const Failure& failure) {
+            ASSERT_TRUE(failure.safe_to_retry()) << failure.what();
+          }
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  objects->on_requests({}, {});
+
+  std::set<ExecutionId> all;
+  for (int round = 0; round < kRounds; ++round) {
+    std::set<ExecutionId> of_round;
+    for (const auto& mine : owners) of_round.insert(mine[static_cast<std::size_t>(round)]);
+    EXPECT_EQ(of_round.size(), 1u) << "round " << round;
+    all.insert(of_round.begin(), of_round.end());
+  }
+  ListFilter filter;
+  filter.name_space = "default";
+  filter.limit = 100'000;
+  EXPECT_EQ(store->list(filter).size(), std::size_t{kRounds});
+  EXPECT_EQ(all.size(), std::size_t{kRounds});
+}
+
+}  // namespace
+}  // namespace hapax
