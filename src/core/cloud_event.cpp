@@ -141,10 +141,14 @@ CloudEvent CloudEvent::parse(const Json& document, const std::string& at) {
   event.source = reader.required("source", read_text(reader, "source"));
   event.type = reader.required("type", read_text(reader, "type"));
   event.subject = read_text(reader, "subject");
-  read_text(reader, "datacontenttype");
+  const bool has_content_type = read_text(reader, "datacontenttype").has_value();
   read_text(reader, "dataschema");
   reader.time("time");
   check_data(reader);
+  // What the format implies is said, so that the event is the same in whichever mode it comes.
+  if (event.data() != nullptr && !has_content_type) {
+    event.document.members.emplace_back("datacontenttype", make_string("application/json"));
+  }
   return event;
 }
 

@@ -62,8 +62,8 @@ TEST(CloudEvent, IsReadWithAllItsAttributes) {
   ASSERT_NE(event.data(), nullptr);
   EXPECT_EQ(canonical_json(*event.data()), R"({"a":1})");
   EXPECT_EQ(canonical_json(event.document),
-            R"({"data":{"a":1},"id":"e1","retries":3,"source":"/shop","specversion":"1.0","subject":"s",)"
-            R"("time":"2026-01-01T00:00:00Z","type":"order.paid","urgent":true})");
+            R"({"data":{"a":1},"datacontenttype":"application/json","id":"e1","retries":3,"source":"/shop",)"
+            R"("specversion":"1.0","subject":"s","time":"2026-01-01T00:00:00Z","type":"order.paid","urgent":true})");
 }
 
 TEST(CloudEvent, MayComeWithoutAnIdAndIsGivenOne) {
@@ -117,6 +117,10 @@ TEST(CloudEvent, HasDataInOneFormOnly) {
   EXPECT_EQ(error_with(R"(,"data_base64":"AAA")"), "/3/data_base64 must be Base64 (RFC 4648) with its padding");
   EXPECT_EQ(error_with(R"(,"data_base64":"A-_A")"), "/3/data_base64 must be Base64 (RFC 4648) with its padding");
   EXPECT_EQ(parse(R"(,"data_base64":"AAA=")").data(), nullptr);
+}
+
+TEST(BinaryEvent, IsTheSameAsTheStructuredOne) {
+  EXPECT_EQ(canonical_json(parse(R"(,"id":"e1","data":{"a":1})").document), document_of("application/json", R"({"a":1})"));
 }
 
 TEST(BinaryEvent, TakesAJsonBodyAsData) {
