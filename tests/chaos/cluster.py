@@ -16,7 +16,7 @@ retention = "7d"
 class Cluster:
     """Where the servers listen changes with every life of theirs: they write it into files that clients look into."""
 
-    def __init__(self, directory, store, seed, servers=2, workers=4, late_share=0.02, environment=None):
+    def __init__(self, directory, store, seed, servers=2, workers=4, late_share=0.02, lease_s=2, environment=None):
         self.directory, self.store, self.seed = pathlib.Path(directory), store, seed
         self.record = self.directory / "record"
         self.record.mkdir(parents=True)
@@ -28,7 +28,7 @@ class Cluster:
         self.port_files = [self.directory / f"server-{n}.port" for n in range(servers)]
         self.workers = [None] * workers
         self.lives = [0] * workers
-        self.late_share = late_share
+        self.late_share, self.lease_s = late_share, lease_s
 
     def start(self):
         for n in range(len(self.servers)):
@@ -48,7 +48,8 @@ class Cluster:
 
     def start_worker(self, n):
         self.lives[n] += 1
-        arguments = [self.record, f"worker-{n}", f"{self.seed}/{n}/{self.lives[n]}", self.late_share, *self.port_files]
+        life = f"{self.seed}/{n}/{self.lives[n]}"
+        arguments = [self.record, f"worker-{n}", life, self.late_share, self.lease_s, *self.port_files]
         self.workers[n] = subprocess.Popen(
             [sys.executable, str(HERE / "worker.py"), *map(str, arguments)],
             env={**clean_environment(self.directory), "PYTHONDONTWRITEBYTECODE": "1"},

@@ -26,6 +26,7 @@ class Size:
     servers: int = 2
     workers: int = 4
     late_share: float = 0.02  # of attempts that report after their lease has ended
+    lease_s: int = 2
 
 
 def size():
@@ -43,7 +44,8 @@ def seed():
 def run(directory, store, size, seed, also=(), disturb=True, in_front=None, environment=None):
     """Violations as sentences, and what happened in numbers. `also` is for Disturbance; `in_front` puts something between
     clients and servers: it is given the cluster and answers with the ports to use; `environment` is the servers'."""
-    cluster = Cluster(directory, store, seed, size.servers, size.workers, size.late_share, environment)
+    cluster = Cluster(directory, store, seed, size.servers, size.workers, size.late_share, size.lease_s,
+                      environment)
     try:
         cluster.start()
         ports = in_front(cluster) if in_front else [_port_in(path) for path in cluster.port_files]

@@ -1,8 +1,8 @@
 """One worker process: claims at whichever server answers, has its effect, reports; writes all of it down.
 
-    worker.py DIRECTORY NAME SEED LATE PORT_FILE…    until it is killed
+    worker.py DIRECTORY NAME SEED LATE LEASE PORT_FILE…    until it is killed
 
-Some attempts fail, and LATE of them (0 to 1) report only after their lease has ended: those reports must be refused.
+Some attempts fail, and LATE of them (0 to 1) report only after their lease of LEASE seconds has ended: those reports must be refused.
 """
 
 import pathlib
@@ -16,14 +16,12 @@ from client import Client  # noqa: E402
 from history import Claimed, Finished  # noqa: E402
 from record import Record, instant  # noqa: E402
 
-LEASE_S = 2
-LATE_S = 2.5
 QUEUE = "chaos"
 
 
 class Worker:
-    def __init__(self, directory, name, seed, late_share, port_files):
-        self.name, self.late_share = name, late_share
+    def __init__(self, directory, name, seed, late_share, lease_s, port_files):
+        self.name, self.late_share, self.lease_s = name, late_share, lease_s
         self.chance = random.Random(seed)
         self.events = Record(pathlib.Path(directory) / f"events-{name}.jsonl")
         self.effects = Record(pathlib.Path(directory) / f"effects-{name}.jsonl")
@@ -45,7 +43,7 @@ class Worker:
     def run(self):
         while True:
             sent = instant()
-            body = {"worker": self.name, "queues": [QUEUE], "limit": 20, "wait": "200ms", "lease": f"{LEASE_S}s"}
+            body = {"worker": self.name, "queues": [QUEUE], "limit": 20, "wait": "200ms", "lease": f"{self.lease_s}s"}
             answer = self.ask("/v1/claims", body)
             answered = instant()
             for claim in (answer or {}).get("claims", []):
@@ -65,7 +63,7 @@ class Worker:
         effect = {"id": taken.id, "attempt": taken.attempt, "effect_key": claim["effect_key"]}
         self.effects.write({**effect, "nonce": execution["input"]["nonce"], "at": instant()})
         if fate < 0.02 + self.late_share:
-            self.late.append((time.monotonic() + LATE_S, taken))
+            self.late.append((time.monotonic() + self.lease_s + 0.5, taken))
         else:
             self.report(taken)
 
@@ -83,4 +81,4 @@ class Worker:
 
 
 if __name__ == "__main__":
-    Worker(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), sys.argv[5:]).run()
+    Worker(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5]), sys.argv[6:]).run()

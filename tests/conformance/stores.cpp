@@ -2,6 +2,8 @@
 
 #include "conformance/cached_home.h"
 #include "conformance/postgres_home.h"
+#include "conformance/s3_home.h"
+#include "conformance/s3_server_home.h"
 #include "store/memory/memory_store.h"
 #include "store/sqlite/sqlite_store.h"
 #include "support/temp_dir.h"
@@ -36,6 +38,8 @@ std::vector<StoreKind> all_stores() {
       {"CachedSqlite", true, [] { return make_cached_home(false); }},
       {"UnsteadilyCachedSqlite", true, [] { return make_cached_home(true); }},
       {"Postgres", true, [] { return make_postgres_home(); }, 10},
+      {"S3InMemory", true, [] { return make_s3_home(); }},
+      {"S3", true, [] { return make_s3_server_home(); }, 200},
   };
 }
 

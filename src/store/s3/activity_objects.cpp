@@ -17,7 +17,8 @@ struct Words<Cause> {
 };
 template <>
 struct Words<Disposition> {
-  static constexpr auto kWords = std::to_array<std::string_view>({"ran", "skipped", "caught_up", "compressed", "duplicate"});
+  static constexpr auto kWords =
+      std::to_array<std::string_view>({"ran", "skipped", "caught_up", "compressed", "duplicate"});
 };
 
 }  // namespace hapax::s3
@@ -90,7 +91,8 @@ std::string activity_name(const std::string& name_space, const std::string& id) 
   return fmt::format("{}{}/{}.json", kActivities, escape(name_space), escape(id));
 }
 std::string firing_path(const ActivityRun& run) {
-  return fmt::format("{}/{}/{}", escape(run.name_space), escape(run.activity), InputHash{sha256(run.occurrence)}.to_string().substr(7));
+  return fmt::format("{}/{}/{}", escape(run.name_space), escape(run.activity),
+                     InputHash{sha256(run.occurrence)}.to_string().substr(7));
 }
 std::string firing_name(std::string_view path) { return fmt::format("firings/{}.json", path); }
 std::string times_prefix(const std::string& name_space, const std::string& activity) {
@@ -142,7 +144,8 @@ bool bury(Bucket& bucket, const std::string& name, const Found& found) {
 
 // The hints first, then the object, then the hints that it had before.
 template <class Value>
-bool store(Bucket& bucket, const std::string& name, const Found& found, const Hinted<Value>& stored, const std::vector<std::string>& before) {
+bool store(Bucket& bucket, const std::string& name, const Found& found, const Hinted<Value>& stored,
+           const std::vector<std::string>& before) {
   bucket.put_hints(stored.hints);
   const bool written = bucket.put(Put{name, seal(Writer::text(stored)), found.etag});
   bucket.remove_leftovers(written ? before : stored.hints);
@@ -164,7 +167,8 @@ bool change_one(Bucket& bucket, const ActivityChange& change) {
       StoredActivity next{change.row, {}};
       next.value.revision = next_revision(change);
       if (const auto due = change.row.next_due) {
-        next.hints.push_back(fmt::format("{}{}-{}/{}/{}", kScheduled, digits(*due), new_mark(), escape(change.row.name_space), escape(change.row.id)));
+        next.hints.push_back(fmt::format("{}{}-{}/{}/{}", kScheduled, digits(*due), new_mark(),
+                                         escape(change.row.name_space), escape(change.row.id)));
       }
       if (s3::store(bucket, name, found, next, before)) return true;
     }
@@ -183,7 +187,8 @@ ActivityRun record_one(Bucket& bucket, const ActivityRun& run) {
     StoredRun next{run, {}};
     next.value.recorded_at = bucket.now();
     const std::string inverted = digits(from_ms(kLastTime - to_ms(run.at)));
-    next.hints.push_back(fmt::format("{}{}-{}/{}", times_prefix(run.name_space, run.activity), inverted, new_mark(), path));
+    next.hints.push_back(
+        fmt::format("{}{}-{}/{}", times_prefix(run.name_space, run.activity), inverted, new_mark(), path));
     next.hints.push_back(fmt::format("{}{}-{}/{}", kFiringAges, digits(next.value.recorded_at), new_mark(), path));
     if (s3::store(bucket, name, found, next, stored ? stored->hints : std::vector<std::string>())) return next.value;
     pause_before_try(tried);
@@ -218,8 +223,9 @@ std::vector<ActivityRow> ActivityObjects::list(const ActivityFilter& filter) {
     ActivityRow row = Reader::object<StoredActivity>(found.content).value;
     if ((!filter.by_event || row.by_event == *filter.by_event) && row.id > filter.after) rows.push_back(std::move(row));
   }
-  std::sort(rows.begin(), rows.end(),
-            [](const ActivityRow& a, const ActivityRow& b) { return std::tie(a.name_space, a.id) < std::tie(b.name_space, b.id); });
+  std::sort(rows.begin(), rows.end(), [](const ActivityRow& a, const ActivityRow& b) {
+    return std::tie(a.name_space, a.id) < std::tie(b.name_space, b.id);
+  });
   if (std::ssize(rows) > filter.limit) rows.resize(static_cast<std::size_t>(std::max(filter.limit, 0)));
   return rows;
 }
@@ -292,7 +298,8 @@ std::vector<ActivityRun> ActivityObjects::runs(const RunFilter& filter) {
     if (!found.exists()) return true;
     StoredRun stored = Reader::object<StoredRun>(found.content);
     const ActivityRun& run = stored.value;
-    const bool after = !filter.after || std::tie(run.at, run.occurrence) < std::tie(filter.after->at, filter.after->occurrence);
+    const bool after =
+        !filter.after || std::tie(run.at, run.occurrence) < std::tie(filter.after->at, filter.after->occurrence);
     if (names(stored.hints, listed.name) && after) runs.push_back(std::move(stored.value));
     return true;
   });
@@ -328,7 +335,8 @@ std::int64_t ActivityObjects::purge_runs(Time before, std::int32_t limit) {
   });
   std::sort(old.begin(), old.end(), [](const Old& one, const Old& other) {
     const ActivityRun &a = one.stored.value, &b = other.stored.value;
-    return std::tie(one.time, a.name_space, a.activity, a.occurrence) < std::tie(other.time, b.name_space, b.activity, b.occurrence);
+    return std::tie(one.time, a.name_space, a.activity, a.occurrence) <
+           std::tie(other.time, b.name_space, b.activity, b.occurrence);
   });
   std::int64_t purged = 0;
   for (const Old& one : old) {

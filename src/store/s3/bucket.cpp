@@ -26,7 +26,8 @@ bool is_being_removed(const Grave& grave, Time now) { return grave.final && now 
 void pause_before_try(int tried) {
   thread_local std::minstd_rand random(std::random_device{}());
   const int most_ms = std::min(1 << std::min(tried, 6), 40);
-  std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution<int>(200, 1000 * most_ms)(random)));
+  std::this_thread::sleep_for(
+      std::chrono::microseconds(std::uniform_int_distribution<int>(200, 1000 * most_ms)(random)));
 }
 
 std::vector<PutOutcome> Bucket::put(std::span<const Put> puts) {
@@ -45,8 +46,7 @@ void Bucket::remove_leftovers(const std::vector<std::string>& names) {
   if (names.empty()) return;
   try {
     objects_.remove(names);
-  } catch (const Failure&) {
-  }
+  } catch (const Failure&) {}
 }
 
 std::optional<Bucket::Committed> Bucket::committed(const std::string& id) {

@@ -23,7 +23,8 @@ std::vector<Pick> choose(std::deque<QueueTurn>& turns, std::size_t limit) {
     Pick first{};
     for (QueueTurn& turn : turns) {
       Candidate* candidate = turn.next();
-      if (candidate && (!first.candidate || goes_before(candidate->hint, first.candidate->hint))) first = {&turn, candidate};
+      if (candidate && (!first.candidate || goes_before(candidate->hint, first.candidate->hint)))
+        first = {&turn, candidate};
     }
     if (!first.candidate) break;
     first.turn->take_next();
@@ -51,7 +52,8 @@ bool is_sure(const Batch& batch, std::deque<QueueTurn>& turns) {
 }
 
 // Gives the picked ones their leases. Those that somebody else took meanwhile are not among what comes back.
-std::vector<TaskDocument> take(const Batch& batch, const ClaimRequest& request, std::deque<QueueTurn>& turns, const std::vector<Pick>& picks) {
+std::vector<TaskDocument> take(const Batch& batch, const ClaimRequest& request, std::deque<QueueTurn>& turns,
+                               const std::vector<Pick>& picks) {
   std::vector<TaskWrite> writes;
   for (const Pick& pick : picks) {
     TaskWrite& write = writes.emplace_back();

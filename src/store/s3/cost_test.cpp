@@ -82,12 +82,14 @@ TEST_F(S3Cost, DuplicateOfACompletedTaskIsAFailedPutAndTwoGets) {
 
 TEST_F(S3Cost, ClaimOfOneTask) {
   submit(fresh(Task()));
-  EXPECT_EQ(of([&] { ASSERT_EQ(claim().executions.size(), 1u); }), (Cost{.puts = 2, .gets = 1, .lists = 1, .removes = 1}));
+  EXPECT_EQ(of([&] { ASSERT_EQ(claim().executions.size(), 1u); }),
+            (Cost{.puts = 2, .gets = 1, .lists = 1, .removes = 1}));
 }
 
 TEST_F(S3Cost, ClaimOfTenTasksListsOnce) {
   for (int i = 0; i < 10; ++i) submit(fresh(Task()));
-  EXPECT_EQ(of([&] { ASSERT_EQ(claim(10).executions.size(), 10u); }), (Cost{.puts = 20, .gets = 10, .lists = 1, .removes = 10}));
+  EXPECT_EQ(of([&] { ASSERT_EQ(claim(10).executions.size(), 10u); }),
+            (Cost{.puts = 20, .gets = 10, .lists = 1, .removes = 10}));
 }
 
 TEST_F(S3Cost, ClaimThatFindsNothingIsOneList) {
@@ -99,7 +101,8 @@ TEST_F(S3Cost, ClaimInALimitedQueueReadsItsObjectAndWhatRuns) {
   policies->set("default", "work", {.max_running = 5});
   store_->set_policies(policies);
   submit(fresh(Task()));
-  EXPECT_EQ(of([&] { ASSERT_EQ(claim().executions.size(), 1u); }), (Cost{.puts = 3, .gets = 2, .lists = 2, .removes = 1}));
+  EXPECT_EQ(of([&] { ASSERT_EQ(claim().executions.size(), 1u); }),
+            (Cost{.puts = 3, .gets = 2, .lists = 2, .removes = 1}));
 }
 
 TEST_F(S3Cost, HeartbeatIsReadAndWrite) {
@@ -112,7 +115,38 @@ TEST_F(S3Cost, HeartbeatIsReadAndWrite) {
 TEST_F(S3Cost, FinishMovesTheTaskToTheClosedOnes) {
   submit(fresh(Task().key("k")));
   const Report report = completed(claim().executions.at(0));
-  EXPECT_EQ(of([&] { EXPECT_TRUE(store_->finish({&report, 1}).at(0).accepted); }), (Cost{.puts = 2, .gets = 1, .removes = 1}));
+  EXPECT_EQ(of([&] { EXPECT_TRUE(store_->finish({&report, 1}).at(0).accepted); }),
+            (Cost{.puts = 2, .gets = 1, .removes = 1}));
+}
+
+TEST_F(S3Cost, StepsOfOneRunThatEndTogetherAreOneTransaction) {
+  Submission start = fresh(Task("flow").kind(Kind::workflow).queue("flows"));
+  start.execution.idempotency_key = "w";
+  start.execution.identity = workflow_identity("default", "w");
+  submit(start);
+  ClaimRequest request;
+  request.name_space = "default";
+  request.queues = {"flows"};
+  request.tasks = false;
+  request.workflows = true;
+  Turn turn;
+  turn.token = token_of(store_->claim({&request, 1}).at(0).executions.at(0));
+  for (std::int32_t step = 1; step <= 10; ++step) {
+    Event event;
+    event.step = step;
+    event.name = "work";
+    turn.events.push_back(event);
+    turn.starts.push_back({step, Task()});
+  }
+  // The run is locked and written, the ten steps are created with two hints each; the commit.
+  EXPECT_EQ(of([&] { EXPECT_TRUE(store_->commit_turns({&turn, 1}).at(0).accepted); }),
+            (Cost{.puts = 2 + 30 + 1, .gets = 11, .removes = 2}));
+  std::vector<Report> reports;
+  for (const Execution& claimed : claim(10).executions) reports.push_back(completed(claimed));
+  ASSERT_EQ(reports.size(), 10u);
+  const Cost cost = of([&] { store_->finish(reports); });
+  EXPECT_EQ(cost.puts,
+            11 * 2 + 10 + 1 + 1);  // locked and written, a closed hint each, the run's ready hint, the commit
 }
 
 TEST_F(S3Cost, SweepWithNothingToDo) {

@@ -33,8 +33,8 @@ struct Words<Scope::Tag> {
 template <>
 struct Words<Event::Kind> {
   static constexpr auto kWords = std::to_array<std::string_view>(
-      {"task", "sleep", "wait_signal", "child", "side_effect", "version", "closed", "fired", "signal", "completed", "failed",
-       "cancelled", "timed_out", "stuck", "resumed", "forked", "continued"});
+      {"task", "sleep", "wait_signal", "child", "side_effect", "version", "closed", "fired", "signal", "completed",
+       "failed", "cancelled", "timed_out", "stuck", "resumed", "forked", "continued"});
 };
 template <>
 struct Words<ControlRequest::Action> {
@@ -43,8 +43,8 @@ struct Words<ControlRequest::Action> {
 template <>
 struct Words<ControlOutcome::Kind> {
   static constexpr auto kWords =
-      std::to_array<std::string_view>({"done", "not_found", "not_retryable", "identity_taken", "not_open", "no_such_step",
-                                       "failed_before", "key_conflict"});
+      std::to_array<std::string_view>({"done", "not_found", "not_retryable", "identity_taken", "not_open",
+                                       "no_such_step", "failed_before", "key_conflict"});
 };
 
 }  // namespace hapax::s3

@@ -120,14 +120,16 @@ TEST(Documents, RecordHasTheMembersOfTheSpecification) {
   record.key = "charge-order-456";
   record.task_type = "charge";
   const Json json = parse_json(write(record));
-  for (const char* member : {"key", "key_hash", "task_id", "task_key", "created_at", "expires_at", "task_type", "input_hash", "status"}) {
+  for (const char* member :
+       {"key", "key_hash", "task_id", "task_key", "created_at", "expires_at", "task_type", "input_hash", "status"}) {
     EXPECT_NE(json.find(member), nullptr) << member;
   }
   EXPECT_EQ(json.find("status")->text, "creating");
 }
 
 TEST(Documents, GravesRequestsAndQueuesComeBack) {
-  Grave grave{kNow, kNow + 1s, true, ClosingReport{{test_id(1), 2, test_secret(3)}, sha256("x"), Status::failed, "n", "q", true}};
+  Grave grave{kNow, kNow + 1s, true,
+              ClosingReport{{test_id(1), 2, test_secret(3)}, sha256("x"), Status::failed, "n", "q", true}};
   const auto read = read_grave(write(grave));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->at, grave.at);

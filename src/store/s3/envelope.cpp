@@ -20,8 +20,10 @@ constexpr std::string_view kUntil = R"(","until_ms":)";
 constexpr std::size_t kToken = 32;
 
 [[noreturn]] void corrupt(std::string_view name) {
-  throw Failure(Failure::Code::corrupt,
-                fmt::format("the object {} was not written by this program: remove it, or restore an earlier version of it", name));
+  throw Failure(
+      Failure::Code::corrupt,
+      fmt::format("the object {} was not written by this program: remove it, or restore an earlier version of it",
+                  name));
 }
 
 }  // namespace

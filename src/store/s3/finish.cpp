@@ -1,3 +1,4 @@
+#include <map>
 #include <set>
 
 #include "core/transition.h"
@@ -42,7 +43,8 @@ ExtendOutcome extend(Workspace& workspace, const Extension& extension) {
   if (!document) return outcome;
   Execution& execution = document->execution;
   if (check_token(execution, extension.token, extension.name_space) != TokenCheck::current) return outcome;
-  extension.lease > Duration(0) ? extend_lease(execution, extension.lease, workspace.now()) : give_back(execution, workspace.now());
+  extension.lease > Duration(0) ? extend_lease(execution, extension.lease, workspace.now())
+                                : give_back(execution, workspace.now());
   outcome.ok = true;
   outcome.cancel_requested = execution.cancel_requested_at.has_value();
   outcome.lease_expires_at = execution.lease_expires_at;
@@ -97,6 +99,13 @@ namespace {
 const ExecutionId& target(const Extension& extension) { return extension.token.execution; }
 const ExecutionId& target(const Report& report) { return report.token.execution; }
 
+// Steps of one run that are reported one after the other change it in one transaction: it is written once for all of them.
+struct Together {
+  ExecutionId concerned;
+  std::vector<std::size_t> items;
+};
+constexpr std::size_t kTogether = 32;
+
 // Of executions that concern nobody else and stay, each is one conditional PUT, and all go together. `change` gives the outcome where the
 // item is such a one, and leaves the execution as it was where there is nothing to write.
 template <class Outcome, class Item, class Change, class Whole>
@@ -113,10 +122,12 @@ std::vector<Outcome> each_by_itself(const Batch& batch, std::span<const Item> it
   const auto found = batch.bucket.take(names);
   std::vector<TaskWrite> writes;
   std::vector<std::size_t> written_items;
+  std::map<ExecutionId, ExecutionId> runs;  // of steps
   for (std::size_t n = 0; n < first.size(); ++n) {
     if (!found[n].exists()) continue;
     TaskDocument document = read_task(found[n].content);
     const Execution before = document.execution;
+    if (before.parent) runs.emplace(before.id, *before.parent);
     auto outcome = change(document.execution, items[first[n]]);
     if (!outcome) continue;
     outcomes[first[n]] = std::move(outcome);
@@ -132,10 +143,24 @@ std::vector<Outcome> each_by_itself(const Batch& batch, std::span<const Item> it
   for (std::size_t n = 0; n < written.size(); ++n) {
     if (!written[n]) outcomes[written_items[n]].reset();
   }
+  std::vector<Together> jobs;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (outcomes[i]) continue;
+    const auto run = runs.find(target(items[i]));
+    const ExecutionId& concerned = run == runs.end() ? target(items[i]) : run->second;
+    if (jobs.empty() || jobs.back().concerned != concerned || jobs.back().items.size() >= kTogether)
+      jobs.push_back({concerned, {}});
+    jobs.back().items.push_back(i);
+  }
   for_each_in_flight(
-      items.size(), batch.in_flight, [&](std::size_t i) { return target(items[i]); },
-      [&](std::size_t i) {
-        if (!outcomes[i]) outcomes[i] = transact(batch, [&](Workspace& workspace) { return whole(workspace, items[i]); });
+      jobs.size(), batch.in_flight, [&](std::size_t n) { return jobs[n].concerned; },
+      [&](std::size_t n) {
+        auto done = transact(batch, [&](Workspace& workspace) {
+          std::vector<Outcome> of_job;
+          for (const std::size_t i : jobs[n].items) of_job.push_back(whole(workspace, items[i]));
+          return of_job;
+        });
+        for (std::size_t k = 0; k < done.size(); ++k) outcomes[jobs[n].items[k]] = std::move(done[k]);
       });
   std::vector<Outcome> answers;
   for (auto& outcome : outcomes) answers.push_back(*std::move(outcome));
@@ -149,14 +174,15 @@ std::vector<ExtendOutcome> extend(const Batch& batch, std::span<const Extension>
     ExtendOutcome outcome;
     if (check_token(execution, extension.token, extension.name_space) != TokenCheck::current) return outcome;
     if (extension.lease <= Duration(0) && execution.cancel_requested_at) return std::nullopt;  // it closes
-    extension.lease > Duration(0) ? extend_lease(execution, extension.lease, batch.now) : give_back(execution, batch.now);
+    extension.lease > Duration(0) ? extend_lease(execution, extension.lease, batch.now)
+                                  : give_back(execution, batch.now);
     outcome.ok = true;
     outcome.cancel_requested = execution.cancel_requested_at.has_value();
     outcome.lease_expires_at = execution.lease_expires_at;
     return outcome;
   };
-  return each_by_itself<ExtendOutcome>(batch, extensions, change,
-                                       [](Workspace& workspace, const Extension& one) { return extend(workspace, one); });
+  return each_by_itself<ExtendOutcome>(
+      batch, extensions, change, [](Workspace& workspace, const Extension& one) { return extend(workspace, one); });
 }
 
 std::vector<FinishOutcome> finish(const Batch& batch, std::span<const Report> reports) {

@@ -114,7 +114,8 @@ std::string escape(std::string_view text) {
 std::string unescape(std::string_view segment) {
   std::string out;
   for (std::size_t i = 0; i < segment.size(); ++i) {
-    const auto byte = segment[i] == '%' && i + 2 < segment.size() ? parse_hex(segment[i + 1], segment[i + 2]) : std::nullopt;
+    const auto byte =
+        segment[i] == '%' && i + 2 < segment.size() ? parse_hex(segment[i + 1], segment[i + 2]) : std::nullopt;
     if (byte) {
       out += static_cast<char>(*byte);
       i += 2;
@@ -143,8 +144,8 @@ std::string record_name(Scope::Tag scope, const IdentityHash& hash) {
 
 std::vector<std::string> possible_record_names(const IdentityHash& hash) {
   std::vector<std::string> names;
-  for (const Scope::Tag tag : {Scope::Tag::type, Scope::Tag::queue, Scope::Tag::global, Scope::Tag::custom,
-                               Scope::Tag::workflow}) {
+  for (const Scope::Tag tag :
+       {Scope::Tag::type, Scope::Tag::queue, Scope::Tag::global, Scope::Tag::custom, Scope::Tag::workflow}) {
     names.push_back(record_name(tag, hash));
   }
   return names;
@@ -156,7 +157,8 @@ std::string request_name(std::string_view name_space, std::string_view request_k
 
 std::string setting_name(const SettingDocument& setting) {
   const bool queue = setting.kind == SettingDocument::Kind::queue;
-  return fmt::format("{}{}/{}/{}.json", kSettings, escape(setting.name_space), queue ? "queue" : "type", escape(setting.name));
+  return fmt::format("{}{}/{}/{}.json", kSettings, escape(setting.name_space), queue ? "queue" : "type",
+                     escape(setting.name));
 }
 
 std::string queue_name(std::string_view name_space, std::string_view queue) {
@@ -214,8 +216,8 @@ std::string Hint::name() const {
                          digits(time), hex(id), mark);
     case Kind::step: return fmt::format("steps/{}/{}-{}", group, hex(id), mark);
     case Kind::run:
-      return fmt::format("{}{}-{}-{}", runs_prefix_of(name_space, group), digits(kLastTime - to_ms(time)), hex(complement(id)),
-                         mark);
+      return fmt::format("{}{}-{}-{}", runs_prefix_of(name_space, group), digits(kLastTime - to_ms(time)),
+                         hex(complement(id)), mark);
   }
   return {};
 }

@@ -53,12 +53,12 @@ struct Hint {
   Kind kind = Kind::ready;
   ExecutionId id;
   Time time;
-  std::int32_t priority = 0;     // ready
-  bool delayed = false;          // ready: was not due when it was written
-  std::string concurrency_key;   // ready, running: its digest; empty: none
+  std::int32_t priority = 0;    // ready
+  bool delayed = false;         // ready: was not due when it was written
+  std::string concurrency_key;  // ready, running: its digest; empty: none
   std::string name_space, queue;
   hapax::Kind execution_kind = hapax::Kind::task;
-  std::string group;             // step: the run; run: the digest of the workflow id
+  std::string group;  // step: the run; run: the digest of the workflow id
   std::string mark;
 
   std::string name() const;

@@ -33,7 +33,8 @@ TEST(Names, LayoutIsThatOfTheSpecification) {
 }
 
 TEST(Names, AnyTextIsOneSegment) {
-  for (const std::string& text : {std::string(), std::string("."), std::string("a/b"), std::string("100%"), std::string("ü\0", 3)}) {
+  for (const std::string& text :
+       {std::string(), std::string("."), std::string("a/b"), std::string("100%"), std::string("ü\0", 3)}) {
     EXPECT_EQ(escape(text).find('/'), std::string::npos);
     EXPECT_EQ(unescape(escape(text)), text);
   }
@@ -42,7 +43,8 @@ TEST(Names, AnyTextIsOneSegment) {
 
 TEST(Names, ReadyOnesSortInTheOrderOfClaims) {
   const auto high = ready_name(pending(3, 5, kNow)), early = ready_name(pending(2, 0, kNow - 1s));
-  const auto first = ready_name(pending(1, 0, kNow)), second = ready_name(pending(2, 0, kNow)), low = ready_name(pending(1, -5, kNow));
+  const auto first = ready_name(pending(1, 0, kNow)), second = ready_name(pending(2, 0, kNow)),
+             low = ready_name(pending(1, -5, kNow));
   EXPECT_LT(high, early);
   EXPECT_LT(early, first);
   EXPECT_LT(first, second);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 
 #include "store/s3/in_flight.h"
 #include "store/s3/verbs.h"
@@ -43,33 +44,58 @@ bool purge_one(const Batch& batch, const Hint& hint, Duration retention) {
   });
 }
 
-// Whether a hint leads to a closed execution that may go now; `named` tells one that is left over.
-bool may_go(const Batch& batch, const Listed& listed, const Hint& hint, bool& named) {
-  const std::string name = task_name(hint.id);
-  const Found found = batch.bucket.look({&name, 1}).front();
-  named = false;
-  if (!found.exists()) return false;
-  const TaskDocument document = read_task(found.content);
-  named = std::find(document.hints.begin(), document.hints.end(), listed.name) != document.hints.end();
-  if (!named || !document.execution.parent) return named;
-  const std::string parent = task_name(*document.execution.parent);
-  return !batch.bucket.look({&parent, 1}).front().exists();
+struct ClosedHint {
+  Listed listed;
+  Hint hint;
+};
+
+// Those of the hints that lead to executions which may go now.
+std::vector<Hint> which_may_go(const Batch& batch, std::span<const ClosedHint> hints) {
+  std::vector<std::string> names;
+  for (const ClosedHint& one : hints) names.push_back(task_name(one.hint.id));
+  const auto found = batch.bucket.look(names);
+  std::vector<const ClosedHint*> named;
+  std::vector<std::string> parents;  // of steps: they stay as long as those do
+  std::vector<Listed> left_over;
+  for (std::size_t i = 0; i < hints.size(); ++i) {
+    const TaskDocument document = found[i].exists() ? read_task(found[i].content) : TaskDocument();
+    if (std::find(document.hints.begin(), document.hints.end(), hints[i].listed.name) == document.hints.end()) {
+      left_over.push_back(hints[i].listed);
+      continue;
+    }
+    named.push_back(&hints[i]);
+    parents.push_back(document.execution.parent ? task_name(*document.execution.parent) : "");
+  }
+  remove_if_left_over(batch, left_over);
+  std::vector<std::string> asked = parents;
+  std::erase(asked, "");
+  std::sort(asked.begin(), asked.end());
+  asked.erase(std::unique(asked.begin(), asked.end()), asked.end());
+  const auto answers = batch.bucket.look(asked);
+  std::vector<Hint> free;
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    const auto parent = std::lower_bound(asked.begin(), asked.end(), parents[i]);
+    const bool held = !parents[i].empty() && answers[static_cast<std::size_t>(parent - asked.begin())].exists();
+    if (!held) free.push_back(named[i]->hint);
+  }
+  return free;
 }
 
-void collect(const Batch& batch, const Group& group, std::int32_t limit, std::vector<std::pair<Hint, Duration>>& chosen) {
+void collect(const Batch& batch, const Group& group, std::int32_t limit,
+             std::vector<std::pair<Hint, Duration>>& chosen) {
   std::string after;
-  for (bool more = true; more;) {
-    const Listing listing = batch.bucket.list(group.prefix, after);
+  for (bool more = true; more && std::ssize(chosen) < limit;) {
+    const Listing listing = batch.bucket.list(group.prefix, after, kAtOnce);
+    std::vector<ClosedHint> over;
     for (const Listed& listed : listing.objects) {
       after = listed.name;
       const auto hint = Hint::parse(listed.name);
-      if (!hint) continue;
-      if (hint->time + group.retention > batch.now || std::ssize(chosen) >= limit) return;
-      bool named = true;
-      if (may_go(batch, listed, *hint, named)) chosen.emplace_back(*hint, group.retention);
-      if (!named) remove_if_left_over(batch, {listed});
+      if (hint && hint->time + group.retention <= batch.now) over.push_back({listed, *hint});
     }
-    more = listing.more;
+    for (Hint& hint : which_may_go(batch, over)) {
+      if (std::ssize(chosen) < limit) chosen.emplace_back(std::move(hint), group.retention);
+    }
+    more = listing.more && over.size() == listing.objects.size();
   }
 }
 
@@ -100,24 +126,28 @@ bool erase_if(const Batch& batch, const std::string& name, IsOver is_over) {
 // The objects whose time is over, the longest first.
 template <class IsOver>
 std::int64_t erase_ended(const Batch& batch, End end, std::int32_t limit, IsOver is_over) {
-  std::int64_t erased = 0;
+  std::atomic<std::int64_t> erased = 0;
   std::string after;
   for (bool more = true; more && erased < limit;) {
-    const Listing listing = batch.bucket.list(ends_prefix(end), after, kAtOnce);
+    const auto at_once = static_cast<std::int32_t>(std::min<std::int64_t>(limit - erased, kAtOnce));
+    const Listing listing = batch.bucket.list(ends_prefix(end), after, at_once);
+    std::vector<std::pair<Listed, std::string>> ended;
     for (const Listed& listed : listing.objects) {
       after = listed.name;
       const auto hint = parse_end_hint(end, listed.name);
-      if (!hint) continue;
-      if (hint->time > batch.now || erased >= limit) return erased;
-      const bool over = erase_if(batch, hint->object_name, [&](const Found& found) { return is_over(found, *hint); });
-      if (over) {
-        ++erased;
-        batch.bucket.remove_leftovers({listed.name});
-      } else {
-        remove_if_left_over(batch, {listed});
-      }
+      if (hint && hint->time <= batch.now) ended.emplace_back(listed, hint->object_name);
     }
-    more = listing.more;
+    for_each_in_flight(
+        ended.size(), batch.in_flight, [&](std::size_t i) { return ended[i].second; },
+        [&](std::size_t i) {
+          if (erase_if(batch, ended[i].second, is_over)) {
+            ++erased;
+            batch.bucket.remove_leftovers({ended[i].first.name});
+          } else {
+            remove_if_left_over(batch, {ended[i].first});
+          }
+        });
+    more = listing.more && ended.size() == listing.objects.size();
   }
   return erased;
 }
@@ -127,17 +157,16 @@ std::int64_t erase_ended(const Batch& batch, End end, std::int32_t limit, IsOver
 PurgeOutcome purge(const Batch& batch, std::int32_t limit) {
   PurgeOutcome outcome;
   outcome.executions = purge_executions(batch, limit);
-  outcome.identities = erase_ended(batch, End::identity, limit, [&](const Found& found, const EndHint&) {
+  outcome.identities = erase_ended(batch, End::identity, limit, [&](const Found& found) {
     if (!found.exists()) return false;
     const LedgerEntry entry = read_record(found.content).entry;
     return entry.tombstone && entry.expires_at && *entry.expires_at <= batch.now;
   });
-  outcome.requests = erase_ended(batch, End::request, limit, [&](const Found& found, const EndHint&) {
+  outcome.requests = erase_ended(batch, End::request, limit, [&](const Found& found) {
     return found.exists() && read_request(found.content).expires_at <= batch.now;
   });
-  erase_ended(batch, End::grave, std::max(limit, kAtOnce), [&](const Found& found, const EndHint&) {
-    return found.grave && found.grave->keep_until <= batch.now;
-  });
+  erase_ended(batch, End::grave, std::max(limit, kAtOnce),
+              [&](const Found& found) { return found.grave && found.grave->keep_until <= batch.now; });
   outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
   return outcome;
 }

@@ -10,7 +10,10 @@ bool goes_before(const Hint& a, const Hint& b) {
 }
 
 QueueTurn::QueueTurn(const Batch& batch, std::string name_space, std::string queue, Kind kind)
-    : batch_(batch), name_space_(std::move(name_space)), queue_(std::move(queue)), kind_(kind),
+    : batch_(batch),
+      name_space_(std::move(name_space)),
+      queue_(std::move(queue)),
+      kind_(kind),
       policy_(kind == Kind::task ? batch.policies.of(name_space_, queue_) : QueuePolicy()) {
   list_waiting();
 }
@@ -46,15 +49,16 @@ void QueueTurn::list_waiting() {
     }
     if (next_run_at_) after = prefix + "now-";
   }
-  std::stable_sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) { return goes_before(a.hint, b.hint); });
+  std::sort(candidates_.begin(), candidates_.end(),
+            [](const auto& a, const auto& b) { return goes_before(a.hint, b.hint); });
 }
 
 void QueueTurn::list_more() {
   const Listing listing = batch_.bucket.list(ready_prefix(name_space_, queue_, kind_), *more_after_);
   for (const Listed& listed : listing.objects) add(listed);
   more_after_ = listing.more ? std::optional(listing.objects.back().name) : std::nullopt;
-  std::stable_sort(candidates_.begin() + static_cast<std::ptrdiff_t>(at_), candidates_.end(),
-                   [](const auto& a, const auto& b) { return goes_before(a.hint, b.hint); });
+  std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(at_), candidates_.end(),
+            [](const auto& a, const auto& b) { return goes_before(a.hint, b.hint); });
 }
 
 void QueueTurn::load_object() {
@@ -124,7 +128,8 @@ void QueueTurn::restart() {
 std::int64_t QueueTurn::running_with(const std::string& key) const {
   const auto taken = taken_by_key_.find(key);
   return (taken == taken_by_key_.end() ? 0 : taken->second) +
-         std::count_if(running_.begin(), running_.end(), [&](const auto& one) { return one.second.hint.concurrency_key == key; });
+         std::count_if(running_.begin(), running_.end(),
+                       [&](const auto& one) { return one.second.hint.concurrency_key == key; });
 }
 
 bool QueueTurn::out_of_rate() {
@@ -136,7 +141,8 @@ bool QueueTurn::out_of_rate() {
 
 // The first one that was not passed, whatever the limits say. Names that were not listed yet may come before one that was delayed.
 Candidate* QueueTurn::front() {
-  while (more_after_ && (at_ >= candidates_.size() || goes_before(*Hint::parse(*more_after_), candidates_[at_].hint))) list_more();
+  while (more_after_ && (at_ >= candidates_.size() || goes_before(*Hint::parse(*more_after_), candidates_[at_].hint)))
+    list_more();
   return at_ < candidates_.size() ? &candidates_[at_] : nullptr;
 }
 

@@ -135,8 +135,9 @@ std::optional<FoundIdentity> find_identity(const Batch& batch, const IdentityHas
     }
     const Execution* execution = identity.owner ? &*identity.owner : nullptr;
     const auto& tombstone = record.entry.tombstone;
-    const Duration retention = execution ? batch.policies.retention(*execution)
-                                         : batch.policies.retention(record.entry.name_space, tombstone->queue, tombstone->kind);
+    const Duration retention =
+        execution ? batch.policies.retention(*execution)
+                  : batch.policies.retention(record.entry.name_space, tombstone->queue, tombstone->kind);
     identity.live = is_live(record.entry, execution, retention, batch.now);
     identity.expires_at = dies_at(record.entry, execution, retention);
     return identity;
@@ -191,7 +192,8 @@ std::vector<SettingDocument> settings(Bucket& bucket) {
 }
 
 void put_setting(Bucket& bucket, const SettingDocument& setting) {
-  const StoredSetting stored{setting.name_space, setting.name, setting.document, setting.kind == SettingDocument::Kind::queue};
+  const StoredSetting stored{setting.name_space, setting.name, setting.document,
+                             setting.kind == SettingDocument::Kind::queue};
   const std::string name = setting_name(setting);
   for (int tried = 0; tried < 100; ++tried) {
     const Found found = bucket.take({&name, 1}).front();

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "store/s3/archive.h"
 #include "store/s3/names.h"
 #include "store/s3/s3_store.h"
 #include "store/s3/transaction.h"
@@ -9,6 +10,15 @@ namespace hapax {
 namespace {
 
 using namespace s3;
+
+// Of an object of any kind that names its own hints.
+struct OwnHints {
+  std::vector<std::string> hints;
+};
+template <class Archive>
+void members(Archive& archive, OwnHints& own) {
+  archive("hints", own.hints);
+}
 
 constexpr std::size_t kAtOnce = 64;
 
@@ -65,6 +75,13 @@ std::int64_t rebuild_s3_hints(ObjectStore& objects) {
     want_of_grave(name, found);
     if (found.exists()) want(end_hint(End::request, read_request(found.content).expires_at, name));
   });
+  for (const std::string prefix : {"activities/", "firings/"}) {
+    for_each_object(bucket, prefix, [&](const std::string& name, const Found& found) {
+      want_of_grave(name, found);
+      if (!found.exists()) return;
+      for (std::string& hint : Reader::object<OwnHints>(found.content).hints) want(std::move(hint));
+    });
+  }
   put_wanted();
   return rebuilt;
 }

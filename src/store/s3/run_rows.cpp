@@ -81,7 +81,8 @@ class S3Rows final : public RunRows {
         if (wait.step == waiter.step && wait.on == execution) found.push_back(wait);
       }
     }
-    std::sort(found.begin(), found.end(), [](const Wait& a, const Wait& b) { return std::tie(a.run, a.step) < std::tie(b.run, b.step); });
+    std::sort(found.begin(), found.end(),
+              [](const Wait& a, const Wait& b) { return std::tie(a.run, a.step) < std::tie(b.run, b.step); });
     return found;
   }
   void erase_wait(const ExecutionId& run, std::int32_t step) override {
@@ -99,7 +100,8 @@ class S3Rows final : public RunRows {
     TaskDocument* document = workspace_.task(run);
     if (!document) return std::nullopt;
     auto& waiting = document->signals;
-    const auto signal = std::find_if(waiting.begin(), waiting.end(), [&](const Event& event) { return event.name == name; });
+    const auto signal =
+        std::find_if(waiting.begin(), waiting.end(), [&](const Event& event) { return event.name == name; });
     if (signal == waiting.end()) return std::nullopt;
     Event taken = std::move(*signal);
     waiting.erase(signal);

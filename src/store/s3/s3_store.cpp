@@ -31,20 +31,14 @@ class S3Store final : public Store {
  public:
   S3Store(std::shared_ptr<ObjectStore> objects, const S3StoreOptions& options)
       : objects_(std::move(objects)), in_flight_(options.in_flight), pulse_(objects_, options.pulse) {
-    migrate();
+    ensure_format();
   }
 
   Time now() override { return objects_->now(); }
 
   void migrate() override {
-    const std::string name(s3::kFormat);
-    Bucket bucket(*objects_);
-    s3::Found format = bucket.look({&name, 1}).front();
-    if (!format.exists()) {
-      bucket.put(Put{name, s3::seal(s3::Writer::text(Format())), std::nullopt});
-      format = bucket.look({&name, 1}).front();
-    }
-    check_format(format.content);
+    ensure_format();
+    rebuild_s3_hints(*objects_);
   }
 
   void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
@@ -131,12 +125,24 @@ class S3Store final : public Store {
   void watch(std::function<void()> on_change) override { pulse_.listen(std::move(on_change)); }
 
  private:
+  void ensure_format() {
+    const std::string name(s3::kFormat);
+    Bucket bucket(*objects_);
+    s3::Found format = bucket.look({&name, 1}).front();
+    if (!format.exists()) {
+      bucket.put(Put{name, s3::seal(s3::Writer::text(Format())), std::nullopt});
+      format = bucket.look({&name, 1}).front();
+    }
+    check_format(format.content);
+  }
+
   static void check_format(const std::string& content) {
     const auto format = s3::Reader::object<Format>(content);
     if (format.version <= kVersion) return;
-    throw Failure(Failure::Code::misuse,
-                  fmt::format("the bucket holds data of the format {}, and this program knows {} at most: use a newer hapax",
-                              format.version, kVersion));
+    throw Failure(
+        Failure::Code::misuse,
+        fmt::format("the bucket holds data of the format {}, and this program knows {} at most: use a newer hapax",
+                    format.version, kVersion));
   }
 
   std::shared_ptr<const QueuePolicies> policies() {

@@ -60,6 +60,32 @@ TEST_F(S3Store, HintsThatWereRemovedAreRebuilt) {
   EXPECT_EQ(rebuild_s3_hints(*objects_), 0);
 }
 
+TEST_F(S3Store, MigratingRebuildsTheHintsOfActivitiesToo) {
+  ActivityChange change;
+  change.row.name_space = "default";
+  change.row.id = "a";
+  change.row.next_due = clock_.now();
+  ASSERT_TRUE(store_->activities().change(std::span(&change, 1)).front());
+  ActivityRun run;
+  run.name_space = "default";
+  run.activity = "a";
+  run.occurrence = "o";
+  store_->activities().record(std::span(&run, 1));
+  std::vector<std::string> hints;
+  for (const std::string& name : objects_->names()) {
+    if (name.starts_with("scheduled/") || name.starts_with("firing-")) hints.push_back(name);
+  }
+  ASSERT_EQ(hints.size(), 3u);
+  objects_->remove(hints);
+  EXPECT_TRUE(store_->activities().due(10).rows.empty());
+  store_->migrate();
+  EXPECT_EQ(store_->activities().due(10).rows.size(), 1u);
+  RunFilter filter;
+  filter.name_space = "default";
+  filter.activity = "a";
+  EXPECT_EQ(store_->activities().runs(filter).size(), 1u);
+}
+
 TEST_F(S3Store, HintThatLeadsNowhereIsPassedByAndRemovedAfterAMinute) {
   const Execution task = submit(Task()).execution;
   std::vector<s3::Hint> hints = s3::wanted_hints(task, clock_.now());
@@ -100,7 +126,9 @@ TEST_F(S3Store, ManyThousandsWaitingAreClaimedInOrder) {
   store_->submit(submissions);
   const auto claimed = claim(30);
   ASSERT_EQ(claimed.size(), 30u);
-  EXPECT_EQ(std::count_if(claimed.begin(), claimed.end(), [](const Execution& e) { return e.concurrency_key.has_value(); }), 1);
+  EXPECT_EQ(
+      std::count_if(claimed.begin(), claimed.end(), [](const Execution& e) { return e.concurrency_key.has_value(); }),
+      1);
   for (const Execution& execution : claimed) EXPECT_EQ(execution.priority, 2);
 }
 

@@ -37,9 +37,11 @@ Time made_at(const ExecutionId& id) {
 
 // The same submission came before: its answer got lost. `record` is that of its identity, if it has one. An id that is younger
 // than the ledger entry of another owner cannot have been stored before that one was made: no need to look.
-std::optional<SubmitOutcome> answer_of_before(Workspace& workspace, const Submission& submission, const Record* record) {
+std::optional<SubmitOutcome> answer_of_before(Workspace& workspace, const Submission& submission,
+                                              const Record* record) {
   const ExecutionId& id = submission.execution.id;
-  if (record && record->entry.owner == id) return answer_with_owner(workspace, SubmitOutcome::Kind::created, record->entry);
+  if (record && record->entry.owner == id)
+    return answer_with_owner(workspace, SubmitOutcome::Kind::created, record->entry);
   if (record && made_at(id) > record->entry.created_at) return std::nullopt;
   const TaskDocument* stored = workspace.task(id);
   if (!stored) return std::nullopt;
@@ -122,7 +124,8 @@ std::vector<Put> record_puts(const Batch& batch, std::span<const Submission> sub
     record.task_type = execution.type;
     record.task = write(fresh[i].document);
     fresh[i].outcome.expires_at = dies_at(record.entry, &execution, batch.policies.retention(execution));
-    puts.push_back({record_name(execution.identity->scope.tag, execution.identity->hash), seal(write(record)), std::nullopt});
+    puts.push_back(
+        {record_name(execution.identity->scope.tag, execution.identity->hash), seal(write(record)), std::nullopt});
     keyed.push_back(i);
   }
   return puts;
@@ -180,7 +183,8 @@ std::vector<SubmitOutcome> submit(const Batch& batch, std::span<const Submission
   std::vector<std::optional<SubmitOutcome>> outcomes(submissions.size());
   if (std::chrono::steady_clock::now() - started <= kLateness) {
     std::vector<Put> tasks;
-    for (const Fresh& one : fresh) tasks.push_back({task_name(one.document.execution.id), seal(write(one.document)), std::nullopt});
+    for (const Fresh& one : fresh)
+      tasks.push_back({task_name(one.document.execution.id), seal(write(one.document)), std::nullopt});
     const auto stored = batch.bucket.put(tasks);
     for (std::size_t i = 0; i < fresh.size(); ++i) {
       if (stored[i].written || was_made_meanwhile(batch, fresh[i].document)) {
@@ -192,7 +196,8 @@ std::vector<SubmitOutcome> submit(const Batch& batch, std::span<const Submission
   }
   const auto identity_of = [&](std::size_t i) {
     const auto& identity = submissions[i].execution.identity;
-    return std::pair(identity ? identity->hash : IdentityHash(), identity ? ExecutionId() : submissions[i].execution.id);
+    return std::pair(identity ? identity->hash : IdentityHash(),
+                     identity ? ExecutionId() : submissions[i].execution.id);
   };
   for_each_in_flight(submissions.size(), batch.in_flight, identity_of, [&](std::size_t i) {
     if (outcomes[i]) return;

@@ -6,14 +6,34 @@
 
 namespace hapax::s3 {
 
+namespace {
+
+bool is_named(const Found& found, const std::string& hint) {
+  if (!found.exists()) return false;
+  const std::vector<std::string> hints = read_task(found.content).hints;
+  return std::find(hints.begin(), hints.end(), hint) != hints.end();
+}
+
+}  // namespace
+
+// The truth that a hint leads to may be committed and not applied, or applied since we looked: so first what was committed is
+// finished, and then each is looked at once more. What would be committed later began to be written less than a minute ago.
 void remove_if_left_over(const Batch& batch, const std::vector<Listed>& hints) {
   std::vector<std::string> names;
   for (const Listed& hint : hints) {
     if (batch.now - hint.modified_at >= kGraveTime) names.push_back(hint.name);
   }
-  // The truth that one leads to may be committed and not applied.
   if (names.empty() || batch.bucket.finish_transactions()) return;
-  batch.bucket.remove_leftovers(names);
+  std::vector<std::string> tasks, left_over;
+  for (const std::string& name : names) {
+    const auto hint = Hint::parse(name);
+    tasks.push_back(hint ? task_name(hint->id) : "");
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (tasks[i].empty() || !is_named(batch.bucket.look({&tasks[i], 1}).front(), names[i]))
+      left_over.push_back(names[i]);
+  }
+  batch.bucket.remove_leftovers(left_over);
 }
 
 namespace {
@@ -62,9 +82,7 @@ std::vector<DueTask> look_up(const Batch& batch, const std::vector<DueHint>& hin
   for (std::size_t i = 0; i < hints.size(); ++i) {
     DueTask& task = tasks.emplace_back(DueTask{hints[i], std::nullopt});
     if (!found[i].exists()) continue;
-    const TaskDocument document = read_task(found[i].content);
-    const bool named = std::find(document.hints.begin(), document.hints.end(), hints[i].listed.name) != document.hints.end();
-    if (named) task.due_at = document.execution.due_at();
+    if (is_named(found[i], hints[i].listed.name)) task.due_at = read_task(found[i].content).execution.due_at();
   }
   return tasks;
 }
@@ -151,7 +169,8 @@ SweepOutcome sweep(const Batch& batch, std::int32_t limit) {
   if (std::ssize(ids) > limit) ids.resize(static_cast<std::size_t>(std::max(limit, 0)));
   std::vector<Effects> effects(ids.size());
   for_each_in_flight(
-      ids.size(), batch.in_flight, [](std::size_t i) { return i; }, [&](std::size_t i) { effects[i] = end_due(batch, ids[i]); });
+      ids.size(), batch.in_flight, [](std::size_t i) { return i; },
+      [&](std::size_t i) { effects[i] = end_due(batch, ids[i]); });
   for (const Effects& more : effects) outcome.effects.add(more);
   outcome.more = std::ssize(ids) >= limit;
   outcome.effects.next_due.reset();

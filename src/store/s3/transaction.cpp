@@ -144,8 +144,15 @@ bool Transaction::commit_all(const std::vector<std::string>& only_read) {
     const std::optional<Etag> replaces = write.created ? found_.at(name).etag : std::nullopt;
     transaction.document.writes.push_back({name, write.content, write.created, replaces});
   }
-  if (late() || !still_the_same(only_read) || bucket_.now() >= lock.until ||
-      !bucket_.put(Put{transaction_name(id), seal(s3::write(transaction.document)), std::nullopt})) {
+  const bool stands = [&] {
+    try {
+      return !late() && still_the_same(only_read) && bucket_.now() < lock.until;
+    } catch (const Failure&) {
+      release(*locked);  // rather than let others wait for its end
+      throw;
+    }
+  }();
+  if (!stands || !bucket_.put(Put{transaction_name(id), seal(s3::write(transaction.document)), std::nullopt})) {
     release(*locked);
     bucket_.remove_leftovers(hints_);
     return false;

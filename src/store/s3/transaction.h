@@ -42,8 +42,8 @@ inline constexpr Duration kFinalTime{60'000};
 
 // What lies under a name.
 struct Found {
-  std::string content;        // empty: there is nothing
-  std::optional<Etag> etag;   // what a write replaces; there may be one without content
+  std::string content;       // empty: there is nothing
+  std::optional<Etag> etag;  // what a write replaces; there may be one without content
   std::optional<Grave> grave;
 
   bool exists() const { return !content.empty(); }
@@ -99,8 +99,8 @@ class Transaction {
   void write(const std::string& name, std::string content);
   // A new object that nobody else can make meanwhile, because its maker changes another object of this transaction.
   void create(const std::string& name, std::string content);
-  void add_hint(std::string name) { hints_.push_back(std::move(name)); }        // stored before the rest
-  void drop_hint(std::string name) { dropped_.push_back(std::move(name)); }      // removed after it
+  void add_hint(std::string name) { hints_.push_back(std::move(name)); }     // stored before the rest
+  void drop_hint(std::string name) { dropped_.push_back(std::move(name)); }  // removed after it
 
   // False: somebody was faster, nothing was changed. Read and decide again.
   bool commit();

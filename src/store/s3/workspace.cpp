@@ -75,7 +75,8 @@ void Workspace::renew_hints(const ExecutionId& id) { slot(id).renewed = true; }
 void Workspace::insert(Execution execution) {
   TaskSlot& place = slot(execution.id);
   if (execution.identity) {
-    record_names_.emplace(execution.identity->hash, record_name(execution.identity->scope.tag, execution.identity->hash));
+    record_names_.emplace(execution.identity->hash,
+                          record_name(execution.identity->scope.tag, execution.identity->hash));
   }
   place.document.emplace();
   place.document->execution = std::move(execution);
@@ -256,15 +257,17 @@ void Workspace::erase_record(const Record& record) {
 
 bool Workspace::is_live(const LedgerEntry& entry) {
   const TaskDocument* owner = task(entry.owner);
-  const Duration retention =
-      owner ? policies_.retention(owner->execution)
-            : entry.tombstone ? policies_.retention(entry.name_space, entry.tombstone->queue, entry.tombstone->kind) : Duration(0);
+  const Duration retention = owner ? policies_.retention(owner->execution)
+                             : entry.tombstone
+                                 ? policies_.retention(entry.name_space, entry.tombstone->queue, entry.tombstone->kind)
+                                 : Duration(0);
   return hapax::is_live(entry, owner ? &owner->execution : nullptr, retention, now_);
 }
 
 std::optional<Time> Workspace::dies_at(const LedgerEntry& entry) {
   const TaskDocument* owner = task(entry.owner);
-  return hapax::dies_at(entry, owner ? &owner->execution : nullptr, owner ? policies_.retention(owner->execution) : Duration(0));
+  return hapax::dies_at(entry, owner ? &owner->execution : nullptr,
+                        owner ? policies_.retention(owner->execution) : Duration(0));
 }
 
 // ---- requests
@@ -274,7 +277,8 @@ std::optional<RequestDocument> Workspace::request(const std::string& name_space,
   return found.exists() ? std::optional(read_request(found.content)) : std::nullopt;
 }
 
-void Workspace::put_request(const std::string& name_space, const std::string& request_key, const RequestDocument& request) {
+void Workspace::put_request(const std::string& name_space, const std::string& request_key,
+                            const RequestDocument& request) {
   requests_[request_name(name_space, request_key)] = request;
 }
 
@@ -296,7 +300,8 @@ void Workspace::write_task(const ExecutionId& id, TaskSlot& slot) {
     for (const std::string& hint : before) {
       if (hint.starts_with(kRunning) || hint.starts_with(kDue)) stale.push_back(hint);
     }
-    std::erase_if(before, [&](const std::string& hint) { return hint.starts_with(kRunning) || hint.starts_with(kDue); });
+    std::erase_if(before,
+                  [&](const std::string& hint) { return hint.starts_with(kRunning) || hint.starts_with(kDue); });
   }
   HintChange change = place_hints(*slot.document, before, now_);
   for (std::string& hint : change.added) transaction_.add_hint(std::move(hint));

@@ -38,7 +38,7 @@ class Workspace {
   void prefetch(const std::vector<ExecutionId>& ids);
   void insert(Execution execution);
   const std::optional<Grave>& grave(const ExecutionId& id);  // of one that is not there
-  void renew_hints(const ExecutionId& id);  // even those that would still serve
+  void renew_hints(const ExecutionId& id);                   // even those that would still serve
 
   bool may_be_purged(const Execution& execution);
   // Deletes a closed execution. Its ledger entry goes with it, or stays as a tombstone if it has time left.
@@ -92,11 +92,11 @@ class Workspace {
   const Time now_;
   Transaction transaction_;
   std::map<ExecutionId, TaskSlot> tasks_;
-  std::map<std::string, RecordSlot> records_;            // by name
+  std::map<std::string, RecordSlot> records_;  // by name
   std::map<IdentityHash, std::string> record_names_;
-  std::map<std::string, RequestDocument> requests_;      // changed ones, by name
-  std::map<ExecutionId, std::vector<Waiter>> waiters_;   // of executions that are not there yet
-  bool torn_ = false;  // what was read does not belong together
+  std::map<std::string, RequestDocument> requests_;     // changed ones, by name
+  std::map<ExecutionId, std::vector<Waiter>> waiters_;  // of executions that are not there yet
+  bool torn_ = false;                                   // what was read does not belong together
 };
 
 // Runs the work on workspaces until one commits.
