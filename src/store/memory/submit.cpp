@@ -1,29 +1,10 @@
 #include "core/reuse.h"
 #include "core/transition.h"
 #include "store/memory/verbs.h"
+#include "store/new_execution.h"
 
 namespace hapax::memory {
 namespace {
-
-Execution new_execution(const Submission& submission, Time now) {
-  Execution execution = submission.execution;
-  execution.created_at = now;
-  execution.run_at = submission.run_at.value_or(now + submission.delay);
-  if (!execution.deadline_at && submission.deadline) execution.deadline_at = now + *submission.deadline;
-  execution.attempt_limit = execution.max_attempts;
-  return execution;
-}
-
-LedgerEntry new_entry(const Execution& execution, const std::optional<Duration>& ttl) {
-  LedgerEntry entry;
-  entry.identity = *execution.identity;
-  entry.name_space = execution.name_space;
-  entry.owner = execution.id;
-  entry.input_hash = execution.input_hash;
-  entry.created_at = execution.created_at;
-  if (ttl) entry.expires_at = execution.created_at + *ttl;
-  return entry;
-}
 
 SubmitOutcome answer_with_owner(const Tables& tables, SubmitOutcome::Kind kind, const LedgerEntry& entry) {
   SubmitOutcome outcome;

@@ -10,6 +10,7 @@
 
 #include "core/reuse.h"
 #include "core/transition.h"
+#include "store/new_execution.h"
 #include "store/postgres/verbs.h"
 
 namespace hapax::postgres {
@@ -55,15 +56,6 @@ SELECT t.now, a.id FROM t LEFT JOIN added a ON true)sql",
 const Statement kCreate{"create", create_sql()};
 
 using Ids = std::unordered_set<ExecutionId>;
-
-Execution new_execution(const Submission& submission, Time now) {
-  Execution execution = submission.execution;
-  execution.created_at = now;
-  execution.run_at = submission.run_at.value_or(now + submission.delay);
-  if (!execution.deadline_at && submission.deadline) execution.deadline_at = now + *submission.deadline;
-  execution.attempt_limit = execution.max_attempts;
-  return execution;
-}
 
 std::optional<Time> expiry(const Submission& submission, Time now) {
   if (!submission.idempotency_ttl) return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/transition.h"
+#include "store/new_execution.h"
 #include "store/s3/verbs.h"
 #include "store/workflow/rules.h"
 #include "store/workflow/run_rows.h"

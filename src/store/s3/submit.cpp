@@ -2,21 +2,13 @@
 
 #include "core/reuse.h"
 #include "core/transition.h"
+#include "store/new_execution.h"
 #include "store/s3/in_flight.h"
 #include "store/s3/verbs.h"
 
 namespace hapax::s3 {
 
 namespace {
-
-Execution new_execution(const Submission& submission, Time now) {
-  Execution execution = submission.execution;
-  execution.created_at = now;
-  execution.run_at = submission.run_at.value_or(now + submission.delay);
-  if (!execution.deadline_at && submission.deadline) execution.deadline_at = now + *submission.deadline;
-  execution.attempt_limit = execution.max_attempts;
-  return execution;
-}
 
 SubmitOutcome answer_with_owner(Workspace& workspace, SubmitOutcome::Kind kind, const LedgerEntry& entry) {
   SubmitOutcome outcome;

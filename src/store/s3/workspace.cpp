@@ -27,17 +27,6 @@ HintChange place_hints(TaskDocument& document, const std::vector<std::string>& b
   return change;
 }
 
-LedgerEntry new_entry(const Execution& execution, const std::optional<Duration>& ttl) {
-  LedgerEntry entry;
-  entry.identity = *execution.identity;
-  entry.name_space = execution.name_space;
-  entry.owner = execution.id;
-  entry.input_hash = execution.input_hash;
-  entry.created_at = execution.created_at;
-  if (ttl) entry.expires_at = execution.created_at + *ttl;
-  return entry;
-}
-
 // ---- executions
 
 Workspace::TaskSlot& Workspace::slot(const ExecutionId& id) {

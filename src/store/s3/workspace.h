@@ -20,8 +20,6 @@ struct HintChange {
 };
 HintChange place_hints(TaskDocument& document, const std::vector<std::string>& before, Time now);
 
-LedgerEntry new_entry(const Execution& execution, const std::optional<Duration>& ttl);
-
 class Workspace {
  public:
   Workspace(Bucket& bucket, const QueuePolicies& policies, Time now)

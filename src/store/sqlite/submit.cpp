@@ -1,5 +1,6 @@
 #include "core/reuse.h"
 #include "core/transition.h"
+#include "store/new_execution.h"
 #include "store/sqlite/verbs.h"
 
 namespace hapax::sqlite {
@@ -7,15 +8,9 @@ namespace hapax::sqlite {
 namespace {
 
 Row new_row(Batch& batch, const Submission& submission) {
-  Row row{.seq = batch.tables.next_seq(),
+  return {.seq = batch.tables.next_seq(),
           .queue_no = batch.tables.queue_no(submission.execution.name_space, submission.execution.queue, submission.execution.kind),
-          .execution = submission.execution};
-  Execution& execution = row.execution;
-  execution.created_at = batch.now;
-  execution.run_at = submission.run_at.value_or(batch.now + submission.delay);
-  if (!execution.deadline_at && submission.deadline) execution.deadline_at = batch.now + *submission.deadline;
-  execution.attempt_limit = execution.max_attempts;
-  return row;
+          .execution = new_execution(submission, batch.now)};
 }
 
 std::optional<Time> expiry(Batch& batch, const Submission& submission) {
