@@ -43,7 +43,8 @@ struct Database {
   sqlite3* handle = nullptr;
 };
 
-constexpr const char* kQueue = "INSERT OR IGNORE INTO queues (name_space, queue) VALUES ('default', 'default')";
+constexpr const char* kQueue =
+    "INSERT INTO queues (name_space, queue, kind) VALUES ('default', 'default', 0) ON CONFLICT DO NOTHING";
 
 constexpr const char* kInsert = R"sql(
 INSERT INTO executions (id, queue_no, kind, status, priority, run_at, attempt, attempt_limit, max_attempts,

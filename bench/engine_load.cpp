@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <future>
 #include <semaphore>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 #include "core/json.h"
@@ -26,6 +26,8 @@ std::unique_ptr<LocalEngine> open_engine(const std::string& path) {
 }
 
 void drain(Engine& engine, std::atomic<std::int64_t>& left, std::int32_t batch) {
+  constexpr double kPatience = 30;  // seconds without a task, though some are left
+  double last_claim = seconds_now();
   while (left > 0) {
     auto claimed = await<std::vector<Claimed>>([&](auto reply) {
       engine.claim({.name_space = "default",
@@ -36,7 +38,13 @@ void drain(Engine& engine, std::atomic<std::int64_t>& left, std::int32_t batch) 
                     .wait = Duration(0)},
                    std::move(reply));
     });
-    if (claimed.empty()) continue;
+    if (claimed.empty()) {
+      if (seconds_now() - last_claim > kPatience) {
+        throw std::runtime_error(fmt::format("{} tasks are left and none can be claimed", left.load()));
+      }
+      continue;
+    }
+    last_claim = seconds_now();
     std::vector<Report> reports;
     for (const auto& [execution, events] : claimed) {
       reports.push_back({{execution.id, execution.attempt, *execution.lease_secret},
@@ -83,9 +91,11 @@ double engine_claim_finish(const std::string& path, std::int64_t tasks, int work
   const auto engine = open_engine(path);
   std::atomic<std::int64_t> left = tasks;
   const double start = seconds_now();
-  std::vector<std::jthread> threads;
-  for (int i = 0; i < workers; ++i) threads.emplace_back([&] { drain(*engine, left, batch); });
-  threads.clear();
+  std::vector<std::future<void>> threads;
+  for (int i = 0; i < workers; ++i) {
+    threads.push_back(std::async(std::launch::async, [&] { drain(*engine, left, batch); }));
+  }
+  for (auto& thread : threads) thread.get();
   return static_cast<double>(tasks) / (seconds_now() - start);
 }
 
