@@ -31,6 +31,9 @@ std::string step_name(const ExecutionId& run, std::string_view type, std::int32_
   return fmt::format("task-{}:{}:{}", run.to_string(), type, step);
 }
 
+// Nothing else has ids of that version.
+bool is_step_id(const ExecutionId& id) { return id.bytes[6] >> 4 == 8; }
+
 ExecutionId step_id(const ExecutionId& run, std::string_view type, std::int32_t step) {
   const auto digest = sha256(step_name(run, type, step));
   ExecutionId id = run;

@@ -69,6 +69,7 @@ constexpr bool is_outcome(const Event& event) {
 // begins with the run's time, so that it sorts where it belongs.
 std::string step_name(const ExecutionId& run, std::string_view type, std::int32_t step);
 ExecutionId step_id(const ExecutionId& run, std::string_view type, std::int32_t step);
+bool is_step_id(const ExecutionId& id);
 
 // The workflow id of a child that was given none, and of a fork that was given none.
 std::string child_workflow_id(const ExecutionId& run, std::int32_t step);

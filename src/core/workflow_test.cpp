@@ -20,6 +20,8 @@ TEST(StepId, IsMadeFromTheNameAlone) {
 }
 
 TEST(StepId, SortsByTheTimeOfItsRun) {
+  EXPECT_TRUE(is_step_id(step_id(run_id(), "charge", 1)));
+  EXPECT_FALSE(is_step_id(run_id()));
   const std::string id = step_id(run_id(), "charge", 1).to_string();
   EXPECT_EQ(id.substr(0, 13), "019bf2d4-0000");
   EXPECT_EQ(id[14], '8');

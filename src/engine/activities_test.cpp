@@ -36,9 +36,9 @@ class Server final : public ForwardingStore {
   bool dead() const { return left_ < 0; }
 
   void watch(std::function<void()>) override {}
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
     write();
-    return store_->submit(submissions);
+    return store_->submit(submissions, waiters);
   }
   ActivityRows& activities() override { return rows_; }
 

@@ -9,6 +9,8 @@ namespace {
 constexpr std::size_t kMaxClaimBatch = 256;
 constexpr Duration kLongestAlarm{3'600'000};  // whoever is woken too early looks again, and arms the next one
 constexpr Duration kAfterFailure{200};         // until somebody else looks for what a failed call was woken for
+constexpr std::chrono::seconds kTrustEmpty{1};  // in that nothing is claimable because nothing was a moment ago
+constexpr std::size_t kMostQueues = 10'000;     // that are remembered though nobody waits there
 
 }  // namespace
 
@@ -22,6 +24,14 @@ std::vector<Claimed> with_events(ClaimOutcome outcome) {
   }
   return claimed;
 }
+
+namespace {
+
+ClaimDesk::QueueKey key_of(const Execution& execution) {
+  return {execution.name_space, execution.queue, execution.kind};
+}
+
+}  // namespace
 
 struct ClaimDesk::Call : Waiting, std::enable_shared_from_this<Call> {
   enum class State { looking, asleep, ended };
@@ -48,7 +58,7 @@ struct ClaimDesk::Call : Waiting, std::enable_shared_from_this<Call> {
   bool over = false;            // the wait has ended, or the caller has hung up
   bool hung_up = false;
   std::uint64_t arrival = 0;
-  std::uint64_t announced = 0;  // as of the last look
+  std::vector<std::uint64_t> announced;  // for each key, as of the last look
   std::optional<Timer::Key> deadline;
 };
 
@@ -60,6 +70,12 @@ ClaimDesk::ClaimDesk(Store& store, Timer& timer, Hooks hooks)
 
 std::shared_ptr<Waiting> ClaimDesk::claim(ClaimCall claim_call, Reply<std::vector<Claimed>> reply) {
   auto call = std::make_shared<Call>(*this, std::move(claim_call), std::move(reply));
+  begin(call);
+  return call;
+}
+
+void ClaimDesk::begin(const std::shared_ptr<Call>& call) {
+  std::optional<Empty> empty;
   if (call->waits) {
     std::lock_guard lock(mutex_);
     if (stopping_) {
@@ -69,10 +85,23 @@ std::shared_ptr<Waiting> ClaimDesk::claim(ClaimCall claim_call, Reply<std::vecto
       call->deadline = timer_.after(call->call.wait, [weak = std::weak_ptr(call)] {
         if (auto waiting = weak.lock()) waiting->desk.end_wait(waiting);
       });
+      empty = known_empty(*call);
+      if (empty) fall_asleep(call);
     }
   }
-  look(call);
-  return call;
+  if (!empty) return look(call);
+  if (empty->next_at) arm(call, *empty->next_at);
+}
+
+ClaimRequest ClaimDesk::request_of(const Call& call) {
+  return {.name_space = call.call.name_space,
+          .queues = call.call.queues,
+          .tasks = call.call.tasks,
+          .workflows = call.call.workflows,
+          .limit = call.call.limit,
+          .worker = call.call.worker,
+          .lease = call.call.lease,
+          .secret = LeaseSecret::generate()};
 }
 
 void ClaimDesk::look(const std::shared_ptr<Call>& call) {
@@ -80,16 +109,8 @@ void ClaimDesk::look(const std::shared_ptr<Call>& call) {
     std::lock_guard lock(mutex_);
     call->announced = announced_for(*call);
   }
-  ClaimRequest request{.name_space = call->call.name_space,
-                       .queues = call->call.queues,
-                       .tasks = call->call.tasks,
-                       .workflows = call->call.workflows,
-                       .limit = call->call.limit,
-                       .worker = call->call.worker,
-                       .lease = call->call.lease,
-                       .secret = LeaseSecret::generate()};
   std::vector<ClaimRequest> requests;
-  requests.push_back(std::move(request));
+  requests.push_back(request_of(*call));
   lane_.put(std::move(requests),
             [this, call](Answer<std::vector<ClaimOutcome>> answer) { looked(call, std::move(answer)); });
 }
@@ -98,6 +119,10 @@ void ClaimDesk::looked(const std::shared_ptr<Call>& call, Answer<std::vector<Cla
   try {
     ClaimOutcome outcome = std::move(std::move(answer).get().front());
     const bool filled = outcome.executions.size() == static_cast<std::size_t>(call->call.limit);
+    if (!filled && call->waits) {
+      std::lock_guard lock(mutex_);
+      note_empty(*call, outcome.next_at);
+    }
     if (!outcome.executions.empty()) {
       const auto next_at = outcome.next_at;
       std::vector<Claimed> claimed = with_events(std::move(outcome));
@@ -145,8 +170,7 @@ bool ClaimDesk::sleep_or_end(const std::shared_ptr<Call>& call, const std::optio
     if (announced_for(*call) != call->announced) {
       again = true;
     } else {
-      call->state = Call::State::asleep;
-      for (const QueueKey& key : call->keys) queues_[key].asleep.emplace(call->arrival, call);
+      fall_asleep(call);
     }
   }
   if (again) {
@@ -238,12 +262,47 @@ std::int64_t ClaimDesk::waiting() const {
   return waiting_;
 }
 
-std::uint64_t ClaimDesk::announced_for(const Call& call) const {
-  std::uint64_t announced = 0;
+std::vector<std::uint64_t> ClaimDesk::announced_for(const Call& call) const {
+  std::vector<std::uint64_t> announced;
   for (const QueueKey& key : call.keys) {
-    if (const auto found = queues_.find(key); found != queues_.end()) announced += found->second.announced;
+    const auto found = queues_.find(key);
+    announced.push_back(found == queues_.end() ? 0 : found->second.announced);
   }
   return announced;
+}
+
+void ClaimDesk::note_empty(const Call& call, const std::optional<Time>& next_at) {
+  auto until = std::chrono::steady_clock::now() + kTrustEmpty;
+  if (next_at) until = std::min(until, std::chrono::steady_clock::now() + (*next_at - store_.now()));
+  for (std::size_t i = 0; i < call.keys.size(); ++i) {
+    const auto found = queues_.find(call.keys[i]);
+    if (found != queues_.end() && found->second.announced == call.announced[i]) found->second.empty = {until, next_at};
+  }
+}
+
+std::optional<ClaimDesk::Empty> ClaimDesk::known_empty(const Call& call) const {
+  Empty known{std::chrono::steady_clock::time_point::max(), std::nullopt};
+  for (const QueueKey& key : call.keys) {
+    const std::optional<Empty>& empty = queues_.at(key).empty;
+    if (!empty || empty->until <= std::chrono::steady_clock::now()) return std::nullopt;
+    known.until = std::min(known.until, empty->until);
+    if (empty->next_at && (!known.next_at || *empty->next_at < *known.next_at)) known.next_at = empty->next_at;
+  }
+  return known;
+}
+
+void ClaimDesk::fall_asleep(const std::shared_ptr<Call>& call) {
+  call->state = Call::State::asleep;
+  for (const QueueKey& key : call->keys) queues_[key].asleep.emplace(call->arrival, call);
+  if (call->call.workflows) asleep_for_turns_.emplace(call->arrival, call);
+  ++asleep_;
+}
+
+void ClaimDesk::wake_up(Call& call) {
+  call.state = Call::State::looking;
+  for (const QueueKey& key : call.keys) queues_[key].asleep.erase(call.arrival);
+  asleep_for_turns_.erase(call.arrival);
+  --asleep_;
 }
 
 void ClaimDesk::enter(Call& call) {
@@ -254,26 +313,99 @@ void ClaimDesk::enter(Call& call) {
 
 void ClaimDesk::leave(Call& call) {
   if (call.state == Call::State::ended) return;
+  if (call.state == Call::State::asleep) wake_up(call);
   call.state = Call::State::ended;
   if (call.arrival == 0) return;
   --waiting_;
   if (call.deadline) timer_.cancel(*call.deadline);
   for (const QueueKey& key : call.keys) {
     const auto found = queues_.find(key);
-    found->second.asleep.erase(call.arrival);
-    if (--found->second.calls == 0) queues_.erase(found);
+    const bool is_last = --found->second.calls == 0;
+    if (is_last && (!found->second.empty || queues_.size() > kMostQueues)) queues_.erase(found);
   }
 }
 
 void ClaimDesk::wake(Queue& queue, std::size_t count, std::vector<std::shared_ptr<Call>>& woken) {
   ++queue.announced;
+  queue.empty.reset();
   while (count > 0 && !queue.asleep.empty()) {
     const std::shared_ptr<Call> call = queue.asleep.begin()->second;
-    call->state = Call::State::looking;
-    for (const QueueKey& key : call->keys) queues_[key].asleep.erase(call->arrival);
+    wake_up(*call);
     woken.push_back(call);
     --count;
   }
+}
+
+// ---- lending
+
+// As many as may be needed for so many executions. With the lock held.
+void ClaimDesk::lend(Calls& asleep, std::size_t count, Loan& loan) {
+  for (auto left = static_cast<std::int64_t>(count); left > 0 && !asleep.empty();) {
+    const std::shared_ptr<Call> call = asleep.begin()->second;
+    left -= call->call.limit;
+    wake_up(*call);
+    call->announced = announced_for(*call);
+    loan.waiters_.requests.push_back(request_of(*call));
+    loan.calls_.push_back(call);
+  }
+}
+
+ClaimDesk::Loan ClaimDesk::lend(const Counts& counts) {
+  Loan loan(*this);
+  std::lock_guard lock(mutex_);
+  for (const auto& [key, count] : counts) {
+    const auto queue = queues_.find(key);
+    if (queue != queues_.end()) lend(queue->second.asleep, count, loan);
+  }
+  return loan;
+}
+
+ClaimDesk::Loan ClaimDesk::lend(std::span<const Submission> submissions) {
+  Counts counts;
+  if (!may_lend()) return Loan(*this);
+  for (const auto& submission : submissions) ++counts[key_of(submission.execution)];
+  return lend(counts);
+}
+
+ClaimDesk::Loan ClaimDesk::lend(std::span<const Turn> turns) {
+  Counts counts;
+  if (!may_lend()) return Loan(*this);
+  for (const Turn& turn : turns) {
+    for (const Turn::Start& start : turn.starts) ++counts[key_of(start.submission.execution)];
+  }
+  return lend(counts);
+}
+
+// Which workflow a step is of, and where its turns wait, is the store's to know.
+ClaimDesk::Loan ClaimDesk::lend(std::span<const Report> reports) {
+  Loan loan(*this);
+  if (!may_lend()) return loan;
+  const auto steps = std::count_if(reports.begin(), reports.end(),
+                                   [](const Report& report) { return is_step_id(report.token.execution); });
+  std::lock_guard lock(mutex_);
+  lend(asleep_for_turns_, static_cast<std::size_t>(steps), loan);
+  return loan;
+}
+
+ClaimDesk::Loan::~Loan() {
+  for (const std::shared_ptr<Call>& call : calls_) desk_.look(call);
+}
+
+std::set<ExecutionId> ClaimDesk::Loan::deliver() {
+  std::set<ExecutionId> handed;
+  const auto calls = std::exchange(calls_, {});
+  waiters_.outcomes.resize(calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (waiters_.outcomes[i].executions.empty()) {
+      if (desk_.sleep_or_end(calls[i], std::nullopt)) calls[i]->reply(std::vector<Claimed>());
+      continue;
+    }
+    std::vector<Claimed> claimed = with_events(std::move(waiters_.outcomes[i]));
+    for (const Claimed& each : claimed) handed.insert(each.execution.id);
+    desk_.hooks_.handed_out(claimed);
+    desk_.deliver(calls[i], std::move(claimed));
+  }
+  return handed;
 }
 
 }  // namespace hapax

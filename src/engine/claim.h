@@ -3,11 +3,16 @@
 // Invariant: a call that found nothing goes to sleep only if nothing was announced for its queues since it looked.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +47,14 @@ class ClaimDesk {
 
     auto operator<=>(const QueueKey&) const = default;
   };
+  using Counts = std::map<QueueKey, std::size_t>;
+
+  class Loan;
+  // Calls that are asleep, for a verb of the store that may hand out to them what these make claimable: tasks and workflows, or
+  // turns of the workflows that the reported steps are of.
+  Loan lend(std::span<const Submission> submissions);
+  Loan lend(std::span<const Turn> turns);
+  Loan lend(std::span<const Report> reports);
 
   // So many executions became claimable in this queue: wakes as many waiting calls, the longest waiting first.
   void announce(const QueueKey& key, std::size_t count);
@@ -58,22 +71,39 @@ class ClaimDesk {
 
  private:
   struct Call;
+  using Calls = std::map<std::uint64_t, std::shared_ptr<Call>>;  // by arrival
+  // What a look that found nothing leaves to the calls that come after it: until something is announced, or the clock makes
+  // something claimable, or the word is old, there is no need for another.
+  struct Empty {
+    std::chrono::steady_clock::time_point until;
+    std::optional<Time> next_at;
+  };
   struct Queue {
     std::uint64_t announced = 0;  // how often, ever
     std::size_t calls = 0;        // that name this queue, asleep or looking
-    std::map<std::uint64_t, std::shared_ptr<Call>> asleep;  // by arrival
+    Calls asleep;
+    std::optional<Empty> empty;
   };
 
+  void begin(const std::shared_ptr<Call>& call);
   void look(const std::shared_ptr<Call>& call);
   void looked(const std::shared_ptr<Call>& call, Answer<std::vector<ClaimOutcome>> answer);
   void deliver(const std::shared_ptr<Call>& call, std::vector<Claimed> claimed);
   bool sleep_or_end(const std::shared_ptr<Call>& call, const std::optional<Time>& next_at);
+  bool may_lend() const { return asleep_ > 0 && store_.hands_out(); }
+  Loan lend(const Counts& counts);
   void end_wait(const std::shared_ptr<Call>& call);
+  static ClaimRequest request_of(const Call& call);
   void arm(const std::shared_ptr<Call>& call, Time next_at);
   void pass_on(const std::shared_ptr<Call>& call);
 
   // With the lock held.
-  std::uint64_t announced_for(const Call& call) const;
+  std::vector<std::uint64_t> announced_for(const Call& call) const;
+  void note_empty(const Call& call, const std::optional<Time>& next_at);
+  std::optional<Empty> known_empty(const Call& call) const;
+  void fall_asleep(const std::shared_ptr<Call>& call);
+  void wake_up(Call& call);
+  void lend(Calls& asleep, std::size_t count, Loan& loan);
   void enter(Call& call);
   void leave(Call& call);
   void wake(Queue& queue, std::size_t count, std::vector<std::shared_ptr<Call>>& woken);
@@ -84,10 +114,33 @@ class ClaimDesk {
   mutable std::mutex mutex_;
   std::map<QueueKey, Queue> queues_;
   std::map<std::vector<QueueKey>, Timer::Key> alarms_;  // for each set of queues that is waited for
+  Calls asleep_for_turns_;
+  std::atomic<std::size_t> asleep_ = 0;
   std::uint64_t arrivals_ = 0;
   std::int64_t waiting_ = 0;
   bool stopping_ = false;
   Lane<ClaimRequest, ClaimOutcome> lane_;
+};
+
+// Lent calls. Those that were not delivered to when it goes out of scope look for themselves: the verb has failed, and nobody
+// knows what it did.
+class ClaimDesk::Loan {
+ public:
+  explicit Loan(ClaimDesk& desk) : desk_(desk) {}
+  ~Loan();
+  Loan(Loan&&) = default;
+  Loan& operator=(Loan&&) = delete;
+
+  Waiters& waiters() { return waiters_; }
+  // The verb is committed: gives the calls what they were handed. Tells what that was.
+  std::set<ExecutionId> deliver();
+
+ private:
+  friend class ClaimDesk;
+
+  ClaimDesk& desk_;
+  Waiters waiters_;
+  std::vector<std::shared_ptr<Call>> calls_;  // one for each request
 };
 
 }  // namespace hapax

@@ -72,7 +72,7 @@ class StoreEngine final : public LocalEngine {
   SubmitResult submit_through(const std::string& name_space, SubmitRequest request, const StoreIt& store_it) override;
 
  private:
-  using Announcements = std::map<ClaimDesk::QueueKey, std::size_t>;
+  using Announcements = ClaimDesk::Counts;
 
   std::vector<SubmitOutcome> commit_submissions(std::span<const Submission> submissions);
   std::vector<FinishOutcome> commit_reports(std::span<const Report> reports);
@@ -211,7 +211,9 @@ SubmitResult StoreEngine::submit_through(const std::string& name_space, SubmitRe
 }
 
 std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submission> submissions) {
-  std::vector<SubmitOutcome> outcomes = store_->submit(submissions);
+  ClaimDesk::Loan loan = claims_.lend(submissions);
+  std::vector<SubmitOutcome> outcomes = store_->submit(submissions, loan.waiters());
+  const std::set<ExecutionId> handed = loan.deliver();
   const Time now = store_->now();
   Announcements ready;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -223,7 +225,8 @@ std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submi
       case SubmitOutcome::Kind::created: ++submitted_; break;
     }
     // One that is delayed counts too: whoever waits must learn when to look again.
-    ready[{outcome.execution.name_space, outcome.execution.queue, outcome.execution.kind}] += 1;
+    const Execution& created = outcome.execution;
+    if (!handed.contains(created.id)) ready[{created.name_space, created.queue, created.kind}] += 1;
     if (const auto due = outcome.execution.due_at()) sweeper_.due_by(*due);
     if (outcome.superseded) {
       results_.closed(*outcome.superseded);
@@ -290,7 +293,9 @@ void StoreEngine::finish(std::vector<Report> reports, Reply<std::vector<FinishOu
 }
 
 std::vector<FinishOutcome> StoreEngine::commit_reports(std::span<const Report> reports) {
-  std::vector<FinishOutcome> outcomes = store_->finish(reports);
+  ClaimDesk::Loan loan = claims_.lend(reports);
+  std::vector<FinishOutcome> outcomes = store_->finish(reports, loan.waiters());
+  loan.deliver();
   Announcements ready, left;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const FinishOutcome& outcome = outcomes[i];
@@ -345,7 +350,9 @@ void StoreEngine::commit_turns(std::vector<TurnRequest> requests, Reply<std::vec
 }
 
 std::vector<TurnOutcome> StoreEngine::commit_resolved(std::span<const Turn> turns) {
-  std::vector<TurnOutcome> outcomes = store_->commit_turns(turns);
+  ClaimDesk::Loan loan = claims_.lend(turns);
+  std::vector<TurnOutcome> outcomes = store_->commit_turns(turns, loan.waiters());
+  loan.deliver();
   Effects effects;
   for (const TurnOutcome& outcome : outcomes) {
     if (!outcome.accepted) ++leases_lost_;
@@ -361,7 +368,7 @@ void StoreEngine::spread(const Effects& effects) {
   Announcements ready;
   for (const Closed& closed : effects.closed) {
     results_.closed(closed.id);
-    ready[{closed.name_space, closed.queue, closed.kind}] += 1;  // its place is free
+    if (closed.kind == Kind::task) ready[{closed.name_space, closed.queue, closed.kind}] += 1;  // its place is free
   }
   for (const Closed& each : effects.ready) ready[{each.name_space, each.queue, each.kind}] += 1;
   announce(ready);

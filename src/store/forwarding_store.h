@@ -18,15 +18,21 @@ class ForwardingStore : public Store {
     store_->set_policies(std::move(policies));
   }
   std::size_t submitters() const override { return store_->submitters(); }
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
-    return store_->submit(submissions);
+  bool hands_out() const override { return store_->hands_out(); }
+  using Store::submit, Store::finish, Store::commit_turns;
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+    return store_->submit(submissions, waiters);
   }
   std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override { return store_->claim(requests); }
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     return store_->extend(extensions);
   }
-  std::vector<FinishOutcome> finish(std::span<const Report> reports) override { return store_->finish(reports); }
-  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns) override { return store_->commit_turns(turns); }
+  std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) override {
+    return store_->finish(reports, waiters);
+  }
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters& waiters) override {
+    return store_->commit_turns(turns, waiters);
+  }
   std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) override {
     return store_->control(requests);
   }

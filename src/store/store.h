@@ -47,7 +47,7 @@ struct Closed {
 // What else a verb changed, for whoever waits. The queues may be named more than once.
 struct Effects {
   std::vector<Closed> closed;
-  std::vector<Closed> ready;     // claimable, now or at a time to come
+  std::vector<Closed> ready;     // claimable, now or at a time to come; what was handed out is not
   std::optional<Time> next_due;  // sweeping has something to do then
 
   bool operator==(const Effects&) const = default;
@@ -102,6 +102,13 @@ struct ClaimOutcome {
   std::optional<Time> next_at;
 
   bool operator==(const ClaimOutcome&) const = default;
+};
+
+// Claims that found nothing and wait. What a verb makes claimable it may hand to them at once, in the commit that makes it so,
+// where nothing but its turn decides: no limit of the queue, no concurrency key. Nobody waits for a claim of his own then.
+struct Waiters {
+  std::vector<ClaimRequest> requests;
+  std::vector<ClaimOutcome> outcomes;  // one for each request, where anything was handed out; next_at is not told
 };
 
 struct Extension {
@@ -304,18 +311,34 @@ class Store {
   // How many calls of submit() at once get more done than one after the other.
   virtual std::size_t submitters() const { return 1; }
 
-  // Creates executions, or finds the ones that stand for them. A submission whose id exists is answered as created.
-  virtual std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) = 0;
+  // Whether it hands out to waiters.
+  virtual bool hands_out() const { return false; }
+
+  // Creates executions, or finds the ones that stand for them. A submission whose id exists is answered as created, and
+  // what was handed out as it was created: pending.
+  virtual std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) = 0;
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) {
+    Waiters none;
+    return submit(submissions, none);
+  }
 
   // Hands out pending executions whose time has come, within the limits of their queues.
   virtual std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) = 0;
 
   virtual std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) = 0;
   // A report that closed an execution is recognised for kReportMemory, even if the execution is deleted by then.
-  virtual std::vector<FinishOutcome> finish(std::span<const Report> reports) = 0;
+  virtual std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) = 0;
+  std::vector<FinishOutcome> finish(std::span<const Report> reports) {
+    Waiters none;
+    return finish(reports, none);
+  }
 
   // Appends the turn to its workflow's history, starts what it asked for and sets its status, as one.
-  virtual std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns) = 0;
+  virtual std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters& waiters) = 0;
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns) {
+    Waiters none;
+    return commit_turns(turns, none);
+  }
 
   // Runs the operation and keeps its outcome under the request key, as one.
   virtual std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) = 0;

@@ -49,4 +49,10 @@ std::vector<StoreKind> shared_stores() {
   return stores;
 }
 
+std::vector<StoreKind> stores_that_hand_out() {
+  std::vector<StoreKind> stores = all_stores();
+  std::erase_if(stores, [](const StoreKind& store) { return store.name.starts_with("S3"); });
+  return stores;
+}
+
 }  // namespace hapax

@@ -28,6 +28,7 @@ struct StoreKind {
 
 std::vector<StoreKind> all_stores();
 std::vector<StoreKind> shared_stores();
+std::vector<StoreKind> stores_that_hand_out();  // see Waiters
 
 inline std::ostream& operator<<(std::ostream& out, const StoreKind& kind) { return out << kind.name; }
 

@@ -22,7 +22,8 @@ const std::vector<Duration> kSpans{0ms, 1ms, 1s, 10s, 1h, 24h};
 
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed) : random_(seed), model_(open_memory_store(clock_)) {}
+  Generator(std::uint64_t seed, bool with_waiters)
+      : random_(seed), with_waiters_(with_waiters), model_(open_memory_store(clock_)) {}
 
   Sequence run(std::size_t steps) {
     Sequence sequence;
@@ -64,6 +65,7 @@ class Generator {
   }
 
   Step next_step() {
+    if (with_waiters_ && chance(30)) return HandOut{item(), batch([&] { return claim(); })};
     const std::size_t dice = below(100);
     if (dice < 24) return batch([&] { return submission(); });
     if (dice < 39) return batch([&] { return claim(); });
@@ -78,6 +80,14 @@ class Generator {
     if (dice < 97) return policies();
     if (dice < 99) return List{filter()};
     return everything();
+  }
+
+  // One alone: among several, a store may serve those first that it has first.
+  std::variant<std::vector<Submission>, std::vector<Report>, std::vector<Turn>> item() {
+    const std::size_t dice = below(3);
+    if (dice == 0 && !turns_.empty()) return std::vector{turn()};
+    if (dice == 1) return std::vector{report()};
+    return std::vector{new_submission()};
   }
 
   std::int32_t limit() { return chance(50) ? 100 : static_cast<std::int32_t>(1 + below(3)); }
@@ -97,7 +107,10 @@ class Generator {
   std::string caller() { return chance(80) ? "" : name_space(); }
 
   Submission submission() {
-    if (!submissions_.empty() && chance(5)) return any(submissions_);
+    return !submissions_.empty() && chance(5) ? any(submissions_) : new_submission();
+  }
+
+  Submission new_submission() {
     Task task("x");
     task.id(test_id(++last_id_)).name_space(name_space()).queue(any(kQueues));
     task.input(chance(80) ? "1" : "2").reuse(static_cast<Reuse>(below(4)));
@@ -293,6 +306,7 @@ class Generator {
   Step everything() { return Look{ids_, kNameSpaces, hashes()}; }
 
   std::mt19937_64 random_;
+  const bool with_waiters_;
   ManualClock clock_;
   std::unique_ptr<Store> model_;
   std::vector<ExecutionId> ids_;
@@ -305,6 +319,7 @@ class Generator {
 
 }  // namespace
 
-Sequence generate(std::uint64_t seed, std::size_t steps) { return Generator(seed).run(steps); }
+Sequence generate(std::uint64_t seed, std::size_t steps) { return Generator(seed, false).run(steps); }
+Sequence generate_with_waiters(std::uint64_t seed, std::size_t steps) { return Generator(seed, true).run(steps); }
 
 }  // namespace hapax::model

@@ -13,6 +13,9 @@ namespace hapax::model {
 // The same seed gives the same sequence.
 Sequence generate(std::uint64_t seed, std::size_t steps);
 
+// The same with claims that wait, for stores that hand out.
+Sequence generate_with_waiters(std::uint64_t seed, std::size_t steps);
+
 // The same of what stores keep of activities, which has nothing to do with the rest.
 Sequence generate_activities(std::uint64_t seed, std::size_t steps);
 

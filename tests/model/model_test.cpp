@@ -12,7 +12,7 @@ namespace hapax::model {
 namespace {
 
 constexpr std::uint64_t kFirstSeed = 1;
-constexpr std::uint64_t kRuns = 2000, kActivityRuns = 500;
+constexpr std::uint64_t kRuns = 2000, kHandOutRuns = 500, kActivityRuns = 500;
 constexpr std::size_t kSteps = 60;
 
 std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
@@ -27,14 +27,17 @@ MakeHome home_of(const std::string& name) {
   throw std::invalid_argument("no store is named " + name);
 }
 
-std::vector<StoreKind> stores_to_compare() {
-  std::vector<StoreKind> stores = all_stores();
+std::vector<StoreKind> without_memory(std::vector<StoreKind> stores) {
   std::erase_if(stores, [](const StoreKind& kind) { return kind.name == "Memory"; });
   return stores;
 }
 
 class Model : public testing::TestWithParam<StoreKind> {};
-INSTANTIATE_TEST_SUITE_P(Stores, Model, testing::ValuesIn(stores_to_compare()),
+INSTANTIATE_TEST_SUITE_P(Stores, Model, testing::ValuesIn(without_memory(all_stores())),
+                         [](const auto& info) { return info.param.name; });
+
+class HandOutModel : public testing::TestWithParam<StoreKind> {};
+INSTANTIATE_TEST_SUITE_P(Stores, HandOutModel, testing::ValuesIn(without_memory(stores_that_hand_out())),
                          [](const auto& info) { return info.param.name; });
 
 void expect_the_same_answers(const StoreKind& store, Sequence (*generate)(std::uint64_t, std::size_t),
@@ -52,6 +55,10 @@ void expect_the_same_answers(const StoreKind& store, Sequence (*generate)(std::u
 }
 
 TEST_P(Model, GivesTheSameAnswersAsTheMemoryStore) { expect_the_same_answers(GetParam(), generate, kRuns); }
+
+TEST_P(HandOutModel, HandsOutWhatTheMemoryStoreDoes) {
+  expect_the_same_answers(GetParam(), generate_with_waiters, kHandOutRuns);
+}
 
 TEST_P(Model, KeepsActivitiesAsTheMemoryStoreDoes) {
   expect_the_same_answers(GetParam(), generate_activities, kActivityRuns);

@@ -22,8 +22,8 @@ class Honest : public ForwardingStore {
 class WithoutFingerprint final : public Honest {
  public:
   using Honest::Honest;
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
-    auto outcomes = store_->submit(submissions);
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+    auto outcomes = store_->submit(submissions, waiters);
     for (SubmitOutcome& outcome : outcomes) {
       if (outcome.kind == SubmitOutcome::Kind::conflict) outcome.kind = SubmitOutcome::Kind::duplicate;
     }
@@ -35,7 +35,7 @@ class WithoutFencing final : public Honest {
  public:
   using Honest::Honest;
   // Takes any token of a running attempt for the current one.
-  std::vector<FinishOutcome> finish(std::span<const Report> reports) override {
+  std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters&) override {
     std::vector<FinishOutcome> outcomes;
     for (Report report : reports) {
       for (const char* name_space : {"default", "tenant"}) {
@@ -53,7 +53,7 @@ class WithoutFencing final : public Honest {
 class WithoutHoldOfActiveOwners final : public Honest {
  public:
   using Honest::Honest;
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters&) override {
     std::vector<SubmitOutcome> outcomes;
     for (const Submission& submission : submissions) {
       if (submission.execution.identity) release_if_past_ttl(submission.execution);
@@ -68,6 +68,22 @@ class WithoutHoldOfActiveOwners final : public Honest {
     if (found && found->entry.expires_at && *found->entry.expires_at <= store_->now()) {
       store_->release_identity(execution.name_space, execution.identity->hash);
     }
+  }
+};
+
+// What is handed out stays claimable for others.
+class WithoutLeaseOfHandedOut final : public Honest {
+ public:
+  using Honest::Honest;
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+    auto outcomes = store_->submit(submissions, waiters);
+    for (const ClaimOutcome& outcome : waiters.outcomes) {
+      for (const Execution& each : outcome.executions) {
+        const Extension give_back{{each.id, each.attempt, *each.lease_secret}, Duration(0)};
+        store_->extend({&give_back, 1});
+      }
+    }
+    return outcomes;
   }
 };
 
@@ -212,6 +228,7 @@ void expect_found_by_a_short_sequence(std::size_t longest,
 TEST(PlantedBug, HonestStoreIsNotSuspected) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     EXPECT_FALSE(compare(generate(seed, 60), home_of<Honest>(), home_of<Honest>())) << "seed " << seed;
+    EXPECT_FALSE(compare(generate_with_waiters(seed, 60), home_of<Honest>(), home_of<Honest>())) << "seed " << seed;
     EXPECT_FALSE(compare(generate_activities(seed, 60), home_of<Honest>(), home_of<WithRows<HonestRows>>())) << seed;
   }
 }
@@ -222,6 +239,10 @@ TEST(PlantedBug, AcceptedStaleTokenIsFound) { expect_found_by_a_short_sequence<W
 
 TEST(PlantedBug, ForgottenHoldOfAnActiveOwnerIsFound) {
   expect_found_by_a_short_sequence<WithoutHoldOfActiveOwners>(4);
+}
+
+TEST(PlantedBug, HandingOutWithoutALeaseIsFound) {
+  expect_found_by_a_short_sequence<WithoutLeaseOfHandedOut>(4, generate_with_waiters);
 }
 
 TEST(PlantedBug, IgnoredMaxRunningIsFound) { expect_found_by_a_short_sequence<WithoutMaxRunning>(5); }

@@ -87,6 +87,21 @@ void print_items(std::ostream& out, const char* verb, const std::vector<Item>& i
 
 }  // namespace
 
+namespace {
+
+std::vector<ClaimOutcome> hand_out(const HandOut& step, Store& store) {
+  Waiters waiters;
+  waiters.requests = step.waiters;
+  std::visit(Match{[&](const std::vector<Submission>& s) { store.submit(s, waiters); },
+                   [&](const std::vector<Report>& r) { store.finish(r, waiters); },
+                   [&](const std::vector<Turn>& t) { store.commit_turns(t, waiters); }},
+             step.items);
+  waiters.outcomes.resize(step.waiters.size());
+  return waiters.outcomes;
+}
+
+}  // namespace
+
 Answer perform(const Step& step, Store& store) {
   try {
     return std::visit(
@@ -108,7 +123,8 @@ Answer perform(const Step& step, Store& store) {
               [&](const Due& due) -> Answer { return store.activities().due(due.limit); },
               [&](const ActivityFilter& filter) -> Answer { return store.activities().list(filter); },
               [&](const RunFilter& filter) -> Answer { return store.activities().runs(filter); },
-              [&](const PurgeRuns& p) -> Answer { return store.activities().purge_runs(p.before, p.limit); }},
+              [&](const PurgeRuns& p) -> Answer { return store.activities().purge_runs(p.before, p.limit); },
+              [&](const HandOut& h) -> Answer { return hand_out(h, store); }},
         step);
   } catch (const std::exception& e) {
     return Thrown{e.what()};
@@ -160,7 +176,14 @@ std::ostream& operator<<(std::ostream& out, const Step& step) {
               out << "activities of " << f.name_space.value_or("all") << " after '" << f.after << "' limit " << f.limit;
             },
             [&](const RunFilter& f) { out << "runs of " << f.name_space << '/' << f.activity << " limit " << f.limit; },
-            [&](const PurgeRuns& p) { out << "purge runs before " << format_time(p.before) << " limit " << p.limit; }},
+            [&](const PurgeRuns& p) { out << "purge runs before " << format_time(p.before) << " limit " << p.limit; },
+            [&](const HandOut& h) {
+              std::visit(Match{[&](const std::vector<Submission>& s) { print_items(out, "submit", s); },
+                               [&](const std::vector<Report>& r) { print_items(out, "finish", r); },
+                               [&](const std::vector<Turn>& t) { print_items(out, "commit", t); }},
+                         h.items);
+              print_items(out, "\n    while there waits", h.waiters);
+            }},
       step);
   return out;
 }

@@ -40,6 +40,11 @@ struct PurgeRuns {
   Time before;
   std::int32_t limit;
 };
+// One of the verbs that make something claimable, while somebody waits. Answered with what was handed to those.
+struct HandOut {
+  std::variant<std::vector<Submission>, std::vector<Report>, std::vector<Turn>> items;
+  std::vector<ClaimRequest> waiters;
+};
 // Reads everything there is.
 struct Look {
   std::vector<ExecutionId> runs;  // whose histories are read
@@ -50,7 +55,8 @@ struct Look {
 using Step =
     std::variant<std::vector<Submission>, std::vector<ClaimRequest>, std::vector<Extension>, std::vector<Report>,
                  std::vector<ControlRequest>, std::vector<Turn>, Sweep, Purge, Release, Policies, Advance, List, Look,
-                 std::vector<ActivityChange>, std::vector<ActivityRun>, Due, ActivityFilter, RunFilter, PurgeRuns>;
+                 std::vector<ActivityChange>, std::vector<ActivityRun>, Due, ActivityFilter, RunFilter, PurgeRuns,
+                 HandOut>;
 
 struct Contents {
   std::vector<Execution> executions;

@@ -51,16 +51,16 @@ class RedisCachedStore final : public CachedStore {
   bool connected() const override { return keeper_.connected(); }
   bool settle(Duration wait) override { return keeper_.settle(wait); }
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
     const std::vector<std::size_t> candidates = answerable(submissions);
-    if (candidates.empty()) return store_->submit(submissions);
+    if (candidates.empty()) return store_->submit(submissions, waiters);
 
     std::vector<std::optional<SubmitOutcome>> answered = answer(submissions, candidates);
     std::vector<SubmitOutcome> outcomes;
     if (std::none_of(answered.begin(), answered.end(), [](const auto& one) { return one.has_value(); })) {
-      outcomes = store_->submit(submissions);
+      outcomes = store_->submit(submissions, waiters);
     } else {
-      outcomes = submit_rest(submissions, answered);
+      outcomes = submit_rest(submissions, answered, waiters);
     }
     store_soon(submissions, candidates, outcomes, answered);
     return outcomes;
@@ -142,13 +142,13 @@ class RedisCachedStore final : public CachedStore {
   }
 
   std::vector<SubmitOutcome> submit_rest(std::span<const Submission> submissions,
-                                         std::vector<std::optional<SubmitOutcome>>& answered) {
+                                         std::vector<std::optional<SubmitOutcome>>& answered, Waiters& waiters) {
     std::vector<Submission> rest;
     for (std::size_t i = 0; i < submissions.size(); ++i) {
       if (!answered[i]) rest.push_back(submissions[i]);
     }
     std::vector<SubmitOutcome> stored;
-    if (!rest.empty()) stored = store_->submit(rest);
+    if (!rest.empty()) stored = store_->submit(rest, waiters);
     std::vector<SubmitOutcome> outcomes;
     outcomes.reserve(submissions.size());
     auto next = stored.begin();

@@ -34,9 +34,9 @@ class Watched final : public ForwardingStore {
  public:
   explicit Watched(const Clock& clock) : ForwardingStore(open_memory_store(clock)) {}
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
     submitted += submissions.size();
-    return ForwardingStore::submit(submissions);
+    return ForwardingStore::submit(submissions, waiters);
   }
   std::size_t submitted = 0;
 };

@@ -3,6 +3,7 @@
 
 #include "core/rate.h"
 #include "core/transition.h"
+#include "store/hand_out.h"
 #include "store/memory/verbs.h"
 
 namespace hapax::memory {
@@ -163,6 +164,19 @@ ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
     outcome.executions.push_back(taken_one);
   }
   return outcome;
+}
+
+std::set<ExecutionId> hand_out(Tables& tables, Waiters& waiters, const std::set<ExecutionId>& ready, Time now) {
+  std::vector<Execution> found;
+  for (const ExecutionId& id : ready) {
+    if (const Execution* execution = tables.find(id)) found.push_back(*execution);
+  }
+  std::vector<Execution*> candidates;
+  for (Execution& each : found) candidates.push_back(&each);
+  return hapax::hand_out(waiters, candidates, *tables.policies, now, [&](const Execution& started) {
+    tables.change(started.id, [&](Execution& stored) { stored = started; });
+    return events_after(tables, started.id, started.run.seen, std::numeric_limits<std::int32_t>::max());
+  });
 }
 
 }  // namespace hapax::memory

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "store/hand_out.h"
 #include "store/memory/activity_tables.h"
 #include "store/memory/tables.h"
 #include "store/memory/verbs.h"
@@ -31,8 +32,10 @@ class MemoryStore final : public Store {
     tables_.policies = std::move(policies);
   }
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
-    return for_each<SubmitOutcome>(submissions, memory::submit);
+  bool hands_out() const override { return true; }
+
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+    return for_each<SubmitOutcome>(submissions, memory::submit, &waiters);
   }
   std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override {
     return for_each<ClaimOutcome>(requests, memory::claim);
@@ -40,15 +43,15 @@ class MemoryStore final : public Store {
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     return for_each<ExtendOutcome>(extensions, memory::extend);
   }
-  std::vector<FinishOutcome> finish(std::span<const Report> reports) override {
-    return for_each<FinishOutcome>(reports, memory::finish);
+  std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) override {
+    return for_each<FinishOutcome>(reports, memory::finish, &waiters);
   }
   std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) override {
     return for_each<ControlOutcome>(requests, memory::control);
   }
 
-  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns) override {
-    return for_each<TurnOutcome>(turns, memory::commit_turn);
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters& waiters) override {
+    return for_each<TurnOutcome>(turns, memory::commit_turn, &waiters);
   }
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
     const std::lock_guard lock(mutex_);
@@ -144,12 +147,18 @@ class MemoryStore final : public Store {
 
  private:
   template <class Outcome, class Item>
-  std::vector<Outcome> for_each(std::span<const Item> items, Outcome (*verb)(Tables&, const Item&, Time)) {
+  std::vector<Outcome> for_each(std::span<const Item> items, Outcome (*verb)(Tables&, const Item&, Time),
+                                Waiters* waiters = nullptr) {
     const std::lock_guard lock(mutex_);
     const Time now = clock_.now();
     std::vector<Outcome> outcomes;
     outcomes.reserve(items.size());
     for (const Item& item : items) outcomes.push_back(verb(tables_, item, now));
+    if constexpr (requires(Outcome outcome) { outcome.effects; }) {
+      if (waiters && !waiters->requests.empty()) {
+        forget_handed(outcomes, memory::hand_out(tables_, *waiters, made_ready(items, outcomes), now));
+      }
+    }
     return outcomes;
   }
 

@@ -11,6 +11,8 @@ std::optional<Execution> settle_closed(Tables& tables, const ExecutionId& id, Ef
 
 SubmitOutcome submit(Tables& tables, const Submission& submission, Time now);
 ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now);
+// Hands out what has become claimable; gives back what was handed out.
+std::set<ExecutionId> hand_out(Tables& tables, Waiters& waiters, const std::set<ExecutionId>& ready, Time now);
 ExtendOutcome extend(Tables& tables, const Extension& extension, Time now);
 FinishOutcome finish(Tables& tables, const Report& report, Time now);
 ControlOutcome control(Tables& tables, const ControlRequest& request, Time now);

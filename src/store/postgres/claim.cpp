@@ -12,6 +12,7 @@
 #include "core/rate.h"
 #include "core/transition.h"
 #include "store/postgres/run_tables.h"
+#include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
 
 namespace hapax::postgres {
@@ -71,36 +72,6 @@ const Statement kCountRunningByKey{
 
 const Statement kPark{"park", "UPDATE open SET parked = true WHERE id = ANY($1::uuid[])"};
 const Statement kUnparkAll{"unpark_all", "UPDATE open SET parked = false WHERE parked"};
-
-// What an attempt begins with. It is far less than all of a row, and the claim writes nothing else.
-constexpr Column kStartColumns[] = {
-    {"id", Type::uuid},              {"due_at", Type::int8},        {"attempt", Type::int4},
-    {"started_at", Type::int8},      {"lease_secret", Type::bytea}, {"lease_expires_at", Type::int8},
-    {"attempt_ends_by", Type::int8}, {"worker", Type::bytea},
-};
-
-std::string start_sql() {
-  std::string assignments = fmt::format("status = {}", static_cast<int>(Status::running));
-  for (const Column& column : std::span(kStartColumns).subspan(1)) {
-    assignments += fmt::format(", {0} = g.{0}", column.name);
-  }
-  return fmt::format("UPDATE open o SET {} FROM {}, {} WHERE o.ctid = s.place", assignments,
-                     unnest(kStartColumns, 1, "g"), lookup_place("open", "id", "g.id", "s"));
-}
-
-void write_start(Columns& columns, const Execution& started) {
-  columns.begin_row();
-  columns.next().raw(started.id);
-  columns.next().time_if(started.due_at());
-  columns.next().integer(started.attempt);
-  columns.next().time_if(started.started_at);
-  columns.next().raw_if(started.lease_secret);
-  columns.next().time_if(started.lease_expires_at);
-  columns.next().time_if(started.attempt_ends_by);
-  columns.next().bytes(started.worker);
-}
-
-const Statement kStart{"start", start_sql()};
 
 void keep_earliest(std::optional<Time>& earliest, std::optional<Time> time) {
   if (time && (!earliest || *time < *earliest)) earliest = time;
@@ -186,19 +157,14 @@ class QueueTurn {
       rate_changed_ = true;
     }
     start_attempt(row.execution, request.worker, request.secret, request.lease, workspace_.now());
-    write_start(started_, row.execution);
+    started_.add(row.execution);
     claim_.ended_at(queue_no_, {row.execution.priority, row.execution.run_at - kLooseEnd});
     return std::move(row.execution);
   }
 
   // Sends what was started and parked: the next look does not find it again.
   void write() {
-    if (started_.rows() > 0) {
-      Parameters parameters;
-      started_.bind(parameters);
-      workspace_.connection().send_silently(kStart, parameters);
-      started_ = Columns(kStartColumns);
-    }
+    started_.send(workspace_.connection());
     if (parked_.size() > 0) {
       Parameters parameters;
       parameters.array(std::move(parked_));
@@ -318,7 +284,7 @@ class QueueTurn {
   Claim::Position scan_from_;
   ScanPace::Clock::time_point scan_began_;
   std::optional<Rows> scanned_;
-  Columns started_{kStartColumns};
+  Starts started_;
   Array parked_{Type::uuid};
 };
 

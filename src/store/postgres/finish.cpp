@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/transition.h"
+#include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
 
 namespace hapax::postgres {
@@ -59,9 +60,6 @@ Array retained_queues(Runner& runner) {
   return numbers;
 }
 
-// Version 8 is of the ids that are made for the steps of workflows.
-bool is_of_step(const ExecutionId& id) { return id.bytes[6] >> 4 == 8; }
-
 // Closes what is reported as completed under its current lease. Gives back which of the reports are still to be decided.
 std::vector<std::size_t> complete_running(Runner& runner, std::span<const Report> reports,
                                           std::vector<FinishOutcome>& outcomes) {
@@ -71,7 +69,7 @@ std::vector<std::size_t> complete_running(Runner& runner, std::span<const Report
   for (std::size_t i = 0; i < reports.size(); ++i) {
     const ExecutionId& id = reports[i].token.execution;
     const bool is_first = met.insert(id).second;
-    const bool has_run = is_of_step(id);  // which is to be told
+    const bool has_run = is_step_id(id);  // which is to be told
     if (is_first && !has_run && std::holds_alternative<Report::Completed>(reports[i].outcome)) {
       tried.emplace(id, i);
     } else {
@@ -206,7 +204,7 @@ ExtendOutcome extend_locked(Workspace& workspace, const Extension& extension) {
 
 }  // namespace
 
-std::vector<FinishOutcome> finish(Runner& runner, std::span<const Report> reports) {
+std::vector<FinishOutcome> finish(Runner& runner, std::span<const Report> reports, Waiters& waiters) {
   std::vector<FinishOutcome> outcomes(reports.size());
   const std::vector<std::size_t> rest = complete_running(runner, reports, outcomes);
   if (rest.empty()) return outcomes;
@@ -217,6 +215,7 @@ std::vector<FinishOutcome> finish(Runner& runner, std::span<const Report> report
       workspace.lock_with_runs(ids);
       ClosingReports before = read_closing_reports(workspace, ids);
       for (const std::size_t i : rest) outcomes[i] = finish_locked(workspace, reports[i], before);
+      hand_out(workspace, waiters, reports, outcomes);
       return true;
     });
   } catch (const Failure& failure) {

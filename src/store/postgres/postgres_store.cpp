@@ -50,8 +50,10 @@ class PostgresStore final : public Store {
   // While one waits for the disk, another computes; and their waits are one.
   std::size_t submitters() const override { return 2; }
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
-    auto outcomes = submit_(submissions);
+  bool hands_out() const override { return true; }
+
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+    auto outcomes = submit_(submissions, waiters);
     for (const Submission& submission : submissions) {
       if (submission.run_at) claim_.forget_positions();
     }
@@ -73,8 +75,8 @@ class PostgresStore final : public Store {
     return outcomes;
   }
 
-  std::vector<FinishOutcome> finish(std::span<const Report> reports) override {
-    auto outcomes = postgres::finish(runner_, reports);
+  std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) override {
+    auto outcomes = postgres::finish(runner_, reports, waiters);
     for (const FinishOutcome& outcome : outcomes) {
       if (outcome.had_concurrency_key) claim_.forget_positions();
     }
@@ -82,8 +84,8 @@ class PostgresStore final : public Store {
     return outcomes;
   }
 
-  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns) override {
-    auto outcomes = postgres::commit_turns(runner_, turns);
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters& waiters) override {
+    auto outcomes = postgres::commit_turns(runner_, turns, waiters);
     tell_if_changed_early(!turns.empty());
     return outcomes;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
 #include "store/workflow/rules.h"
 
@@ -99,7 +100,7 @@ Connection& PostgresRows::connection() {
   return workspace_.connection();
 }
 
-std::vector<TurnOutcome> commit_turns(Runner& runner, std::span<const Turn> turns) {
+std::vector<TurnOutcome> commit_turns(Runner& runner, std::span<const Turn> turns, Waiters& waiters) {
   std::vector<ExecutionId> runs, steps;
   for (const Turn& turn : turns) {
     runs.push_back(turn.token.execution);
@@ -112,6 +113,7 @@ std::vector<TurnOutcome> commit_turns(Runner& runner, std::span<const Turn> turn
     PostgresRows rows(workspace);
     std::vector<TurnOutcome> outcomes;
     for (const Turn& turn : turns) outcomes.push_back(hapax::commit_turn(rows, turn));
+    hand_out(workspace, waiters, turns, outcomes);
     return outcomes;
   });
 }

@@ -11,6 +11,7 @@
 #include "core/reuse.h"
 #include "core/transition.h"
 #include "store/new_execution.h"
+#include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
 
 namespace hapax::postgres {
@@ -159,8 +160,8 @@ class Touched {
 
 class SubmitBatch {
  public:
-  SubmitBatch(Runner& runner, std::span<const Submission> submissions)
-      : runner_(runner), submissions_(submissions), outcomes_(submissions.size()) {}
+  SubmitBatch(Runner& runner, std::span<const Submission> submissions, Waiters& waiters)
+      : runner_(runner), submissions_(submissions), waiters_(waiters), outcomes_(submissions.size()) {}
 
   // Whether more than half of them were known.
   bool met_known() const { return 2 * known_ > submissions_.size(); }
@@ -211,25 +212,52 @@ class SubmitBatch {
     Parameters parameters;
     parameters.int8_if(runner_.now_parameter());
     columns.bind(parameters);
-    const Rows rows = runner_.run_at_once(kCreate, parameters);
-    const Time now = Cells(rows, 0).time();
-    runner_.note(now);
+    const Ids added = waiters_.requests.empty() ? take_created(runner_.run_at_once(kCreate, parameters), tried)
+                                                : create_and_hand_out(parameters, tried);
+    any_created_ = !added.empty();
+    for (const std::size_t i : tried) {
+      if (!added.contains(submissions_[i].execution.id)) rest.push_back(i);
+    }
+    std::sort(rest.begin(), rest.end());
+    return rest;
+  }
+
+  Ids take_created(const Rows& rows, const std::vector<std::size_t>& tried) {
+    now_ = Cells(rows, 0).time();
+    runner_.note(now_);
     Ids added;
     for (int i = 0; i < rows.size(); ++i) {
       Cells cells(rows, i);
       cells.skip();
       if (const auto id = cells.raw_if<ExecutionId>()) added.insert(*id);
     }
-    any_created_ = !added.empty();
     for (const std::size_t i : tried) {
-      if (added.contains(submissions_[i].execution.id)) {
-        outcomes_[i] = created(submissions_[i], now);
-      } else {
-        rest.push_back(i);
-      }
+      if (added.contains(submissions_[i].execution.id)) outcomes_[i] = created(submissions_[i], now_);
     }
-    std::sort(rest.begin(), rest.end());
-    return rest;
+    return added;
+  }
+
+  Ids create_and_hand_out(const Parameters& parameters, const std::vector<std::size_t>& tried) {
+    const auto policies = runner_.policies();
+    return runner_.attempt([&](Connection& connection) {
+      connection.begin();
+      Ids added = take_created(connection.run(kCreate, parameters), tried);
+      std::vector<Execution> fresh;
+      for (const std::size_t i : tried) {
+        if (added.contains(submissions_[i].execution.id)) fresh.push_back(outcomes_[i].execution);
+      }
+      std::vector<Execution*> candidates;
+      for (Execution& execution : fresh) candidates.push_back(&execution);
+      Starts starts;
+      waiters_.outcomes.clear();  // of a try that came to nothing
+      hand_out(waiters_, candidates, *policies, now_, [&](const Execution& started) {
+        starts.add(started);
+        return std::vector<Event>();  // a new workflow has none
+      });
+      starts.send(connection);
+      connection.commit();
+      return added;
+    });
   }
 
   void write(Columns& columns, const Submission& submission) {
@@ -286,16 +314,27 @@ class SubmitBatch {
     std::vector<IdentityHash> hashes;
     std::vector<ExecutionId> ids;
     collect(items, hashes, ids);
+    const std::vector<ClaimOutcome> before = waiters_.outcomes;
     runner_.transact([&](Workspace& workspace) {
       workspace.lock_identities(hashes, ids);
-      for (const std::size_t i : items) outcomes_[i] = submit_locked(workspace, submissions_[i]);
+      std::set<ExecutionId> ready;
+      for (const std::size_t i : items) {
+        outcomes_[i] = submit_locked(workspace, submissions_[i]);
+        const bool is_new = outcomes_[i].kind == SubmitOutcome::Kind::created && !submissions_[i].dry_run;
+        if (is_new) ready.insert(outcomes_[i].execution.id);
+        for (const Closed& each : outcomes_[i].effects.ready) ready.insert(each.id);
+      }
+      waiters_.outcomes = before;
+      if (!waiters_.requests.empty()) forget_handed(outcomes_, hand_out(workspace, waiters_, ready));
       return true;
     });
   }
 
   Runner& runner_;
   std::span<const Submission> submissions_;
+  Waiters& waiters_;
   std::vector<SubmitOutcome> outcomes_;
+  Time now_;  // of the last statement that created any
   bool any_created_ = false;
   std::size_t known_ = 0;
 };
@@ -306,9 +345,9 @@ SubmitOutcome submit_locked(Workspace& workspace, const Submission& submission) 
   return decide(workspace, submission, true).value();
 }
 
-std::vector<SubmitOutcome> Submit::operator()(std::span<const Submission> submissions) {
+std::vector<SubmitOutcome> Submit::operator()(std::span<const Submission> submissions, Waiters& waiters) {
   if (submissions.empty()) return {};
-  SubmitBatch batch(runner_, submissions);
+  SubmitBatch batch(runner_, submissions, waiters);
   std::vector<SubmitOutcome> outcomes = batch.run(expect_known_);
   expect_known_ = batch.met_known();
   return outcomes;

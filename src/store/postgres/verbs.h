@@ -17,7 +17,7 @@ namespace hapax::postgres {
 class Submit {
  public:
   explicit Submit(Runner& runner) : runner_(runner) {}
-  std::vector<SubmitOutcome> operator()(std::span<const Submission> submissions);
+  std::vector<SubmitOutcome> operator()(std::span<const Submission> submissions, Waiters& waiters);
 
  private:
   Runner& runner_;
@@ -27,8 +27,8 @@ class Submit {
 SubmitOutcome submit_locked(Workspace& workspace, const Submission& submission);
 
 std::vector<ExtendOutcome> extend(Runner& runner, std::span<const Extension> extensions);
-std::vector<FinishOutcome> finish(Runner& runner, std::span<const Report> reports);
-std::vector<TurnOutcome> commit_turns(Runner& runner, std::span<const Turn> turns);
+std::vector<FinishOutcome> finish(Runner& runner, std::span<const Report> reports, Waiters& waiters);
+std::vector<TurnOutcome> commit_turns(Runner& runner, std::span<const Turn> turns, Waiters& waiters);
 std::vector<ControlOutcome> control(Runner& runner, std::span<const ControlRequest> requests);
 
 class Claim {

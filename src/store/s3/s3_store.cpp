@@ -48,7 +48,7 @@ class S3Store final : public Store {
 
   std::size_t submitters() const override { return 4; }
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters&) override {
     return changing([&](const Batch& batch) { return s3::submit(batch, submissions); });
   }
   std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override {
@@ -61,10 +61,10 @@ class S3Store final : public Store {
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     return changing([&](const Batch& batch) { return s3::extend(batch, extensions); });
   }
-  std::vector<FinishOutcome> finish(std::span<const Report> reports) override {
+  std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters&) override {
     return changing([&](const Batch& batch) { return s3::finish(batch, reports); });
   }
-  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns) override {
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters&) override {
     return one_by_one<TurnOutcome>(
         turns, [](const Turn& turn) { return turn.token.execution; },
         [](s3::Workspace& workspace, const Turn& turn) { return s3::commit_turn(workspace, turn); });

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <tuple>
 
 #include "core/rate.h"
 #include "core/transition.h"
+#include "store/hand_out.h"
 #include "store/sqlite/run_tables.h"
 #include "store/sqlite/verbs.h"
 
@@ -219,6 +221,21 @@ ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
     if (next_at) keep_earliest(outcome.next_at, *next_at);
   }
   return outcome;
+}
+
+std::set<ExecutionId> hand_out(Batch& batch, Waiters& waiters, const std::set<ExecutionId>& ready) {
+  std::map<ExecutionId, Row> rows;
+  std::vector<Execution*> candidates;
+  for (const ExecutionId& id : ready) {
+    auto row = batch.tables.load_all(id);
+    if (row) candidates.push_back(&rows.emplace(id, *std::move(row)).first->second.execution);
+  }
+  return hapax::hand_out(waiters, candidates, batch.policies, batch.now, [&](const Execution& started) {
+    Row& row = rows.at(started.id);
+    batch.tables.save(row, row.execution.failed_attempts.size());
+    const bool is_workflow = started.kind == Kind::workflow;
+    return is_workflow ? batch.tables.runs().events(row.seq, started.run.seen, kAllEvents) : std::vector<Event>();
+  });
 }
 
 }  // namespace hapax::sqlite

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "store/hand_out.h"
 #include "store/sqlite/activity_tables.h"
 #include "store/sqlite/fair_lock.h"
 #include "store/sqlite/run_tables.h"
@@ -75,9 +76,14 @@ class SqliteStore final : public Store {
     ++policies_version_;
   }
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions) override {
+  bool hands_out() const override { return true; }
+
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
     return write([&](Batch& batch, WriterSession&) {
-      return for_each<SubmitOutcome>(submissions, [&](const Submission& item) { return sqlite::submit(batch, item); });
+      auto outcomes = for_each<SubmitOutcome>(
+          submissions, [&](const Submission& item) { return sqlite::submit(batch, item); });
+      hand_out(batch, submissions, outcomes, waiters);
+      return outcomes;
     });
   }
 
@@ -94,9 +100,12 @@ class SqliteStore final : public Store {
     });
   }
 
-  std::vector<FinishOutcome> finish(std::span<const Report> reports) override {
+  std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) override {
     return write([&](Batch& batch, WriterSession&) {
-      return for_each<FinishOutcome>(reports, [&](const Report& item) { return sqlite::finish(batch, item); });
+      auto outcomes =
+          for_each<FinishOutcome>(reports, [&](const Report& item) { return sqlite::finish(batch, item); });
+      hand_out(batch, reports, outcomes, waiters);
+      return outcomes;
     });
   }
 
@@ -107,9 +116,11 @@ class SqliteStore final : public Store {
     });
   }
 
-  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns) override {
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters& waiters) override {
     return write([&](Batch& batch, WriterSession&) {
-      return for_each<TurnOutcome>(turns, [&](const Turn& item) { return sqlite::commit_turn(batch, item); });
+      auto outcomes = for_each<TurnOutcome>(turns, [&](const Turn& item) { return sqlite::commit_turn(batch, item); });
+      hand_out(batch, turns, outcomes, waiters);
+      return outcomes;
     });
   }
 
@@ -262,6 +273,13 @@ class SqliteStore final : public Store {
     outcomes.reserve(items.size());
     for (const Item& item : items) outcomes.push_back(verb(item));
     return outcomes;
+  }
+
+  // What the items of a verb have made claimable, to those who wait.
+  template <class Item, class Outcome>
+  static void hand_out(Batch& batch, std::span<const Item> items, std::vector<Outcome>& outcomes, Waiters& waiters) {
+    if (waiters.requests.empty()) return;
+    forget_handed(outcomes, sqlite::hand_out(batch, waiters, made_ready(items, outcomes)));
   }
 
   // One verb: one turn, one transaction.

@@ -2,6 +2,7 @@
 // that live as long as the connection.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "store/sqlite/tables.h"
@@ -20,6 +21,9 @@ void tell_workflows(Batch& batch, const Execution& closed, Effects& effects);
 void wake_run(Batch& batch, const ExecutionId& id, Effects& effects);
 // Runs the operation, whatever its request key.
 ControlOutcome run_operation(Batch& batch, const ControlRequest& request);
+
+// Hands out what has become claimable; gives back what was handed out.
+std::set<ExecutionId> hand_out(Batch& batch, Waiters& waiters, const std::set<ExecutionId>& ready);
 
 // Writes something without meaning.
 void write_check(Batch& batch);

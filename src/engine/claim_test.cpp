@@ -1,0 +1,232 @@
+// Who waits, who is lent to a verb, and how often the store is asked.
+#include "engine/claim.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "store/forwarding_store.h"
+#include "store/memory/memory_store.h"
+#include "support/task.h"
+
+namespace hapax {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr auto kLong = 20s;
+
+class CountingStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override {
+    looks += static_cast<int>(requests.size());
+    return store_->claim(requests);
+  }
+
+  std::atomic<int> looks = 0;
+};
+
+class ClaimDeskTest : public testing::Test {
+ protected:
+  ~ClaimDeskTest() override {
+    desk_.stop();
+    timer_.stop();
+  }
+
+  struct Call {
+    std::future<std::vector<ExecutionId>> claimed;
+    std::shared_ptr<Waiting> waiting;
+  };
+  Call begin(std::vector<std::string> queues = {"work"}, std::int32_t limit = 1, bool workflows = false) {
+    auto promise = std::make_shared<std::promise<std::vector<ExecutionId>>>();
+    Call call{promise->get_future(), nullptr};
+    call.waiting = desk_.claim({.name_space = "default",
+                                .queues = std::move(queues),
+                                .tasks = !workflows,
+                                .workflows = workflows,
+                                .limit = limit,
+                                .worker = "w",
+                                .lease = kLong,
+                                .wait = kLong},
+                               [promise](Answer<std::vector<Claimed>> answer) {
+                                 std::vector<ExecutionId> ids;
+                                 for (const Claimed& each : std::move(answer).get()) ids.push_back(each.execution.id);
+                                 promise->set_value(ids);
+                               });
+    return call;
+  }
+  // Until a loan finds so many asleep.
+  void await_asleep(std::size_t count) {
+    const std::vector<Submission> many(100, Task());
+    for (;;) {
+      ClaimDesk::Loan loan = desk_.lend(many);
+      const std::size_t found = loan.waiters().requests.size();
+      loan.deliver();
+      if (found == count) return;
+      std::this_thread::yield();
+    }
+  }
+  // As the engine does it.
+  std::vector<SubmitOutcome> submit(const std::vector<Submission>& submissions) {
+    ClaimDesk::Loan loan = desk_.lend(submissions);
+    auto outcomes = store_->submit(submissions, loan.waiters());
+    const auto handed = loan.deliver();
+    for (const SubmitOutcome& outcome : outcomes) {
+      const Execution& created = outcome.execution;
+      if (!handed.contains(created.id)) desk_.announce({created.name_space, created.queue, created.kind}, 1);
+    }
+    return outcomes;
+  }
+
+  SystemClock clock_;
+  std::shared_ptr<CountingStore> store_ = std::make_shared<CountingStore>(open_memory_store(clock_));
+  Timer timer_;
+  std::vector<ExecutionId> given_back_;
+  ClaimDesk desk_{*store_, timer_,
+                  {.handed_out = [](const std::vector<Claimed>&) {},
+                   .give_back =
+                       [this](const std::vector<Claimed>& claimed) {
+                         for (const Claimed& each : claimed) given_back_.push_back(each.execution.id);
+                       }}};
+};
+
+TEST_F(ClaimDeskTest, WhoIsAsleepIsHandedWhatIsSubmittedWithoutAnotherLook) {
+  Call call = begin();
+  await_asleep(1);
+  const auto id = submit({Task()}).at(0).execution.id;
+  EXPECT_THAT(call.claimed.get(), ElementsAre(id));
+  EXPECT_EQ(store_->looks, 1);
+}
+
+TEST_F(ClaimDeskTest, WhoComesBackWhenNothingWasLeftSleepsWithoutALook) {
+  Call first = begin();
+  await_asleep(1);
+  first.waiting->cancel();
+  for (int i = 0; i < 5; ++i) {
+    Call call = begin();
+    await_asleep(1);
+    submit({Task()});
+    EXPECT_EQ(call.claimed.get().size(), 1U);
+  }
+  EXPECT_EQ(store_->looks, 1);
+}
+
+TEST_F(ClaimDeskTest, WhatIsAnnouncedIsLookedFor) {
+  Call first = begin();
+  await_asleep(1);
+  submit({Task(), Task()});
+  EXPECT_EQ(first.claimed.get().size(), 1U);
+  EXPECT_EQ(begin().claimed.get().size(), 1U) << "the second one was left over";
+}
+
+TEST_F(ClaimDeskTest, WhatNobodySaidIsFoundWithinASecond) {
+  Call first = begin();
+  await_asleep(1);
+  const Submission unheard = Task();
+  store_->submit({&unheard, 1});
+  first.waiting->cancel();
+  const auto start = std::chrono::steady_clock::now();
+  while (begin().claimed.wait_for(50ms) != std::future_status::ready) {
+    ASSERT_LT(std::chrono::steady_clock::now() - start, kLong);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+}
+
+TEST_F(ClaimDeskTest, WhatBecomesDueIsFoundByWhoeverCameWithoutALook) {
+  begin().waiting->cancel();
+  submit({Task().delay(300ms)});
+  Call first = begin();
+  await_asleep(1);
+  Call second = begin();
+  EXPECT_EQ(first.claimed.get().size(), 1U);
+  submit({Task()});
+  EXPECT_EQ(second.claimed.get().size(), 1U);
+}
+
+TEST_F(ClaimDeskTest, LendsNoMoreThanMayBeNeeded) {
+  std::vector<Call> calls;
+  for (int i = 0; i < 5; ++i) calls.push_back(begin({"work"}, 2));
+  await_asleep(5);
+  const std::vector<Submission> three{Task(), Task(), Task()};
+  ClaimDesk::Loan loan = desk_.lend(three);
+  EXPECT_EQ(loan.waiters().requests.size(), 2U);
+  const std::vector<Submission> elsewhere{Task().queue("other")};
+  EXPECT_THAT(desk_.lend(elsewhere).waiters().requests, IsEmpty());
+  loan.deliver();
+  for (Call& call : calls) call.waiting->cancel();
+}
+
+TEST_F(ClaimDeskTest, AfterAVerbThatFailedTheLentLookForThemselves) {
+  Call call = begin();
+  await_asleep(1);
+  const int before = store_->looks;
+  const std::vector<Submission> one{Task()};
+  {
+    const ClaimDesk::Loan loan = desk_.lend(one);
+    store_->submit(one);  // and then the answer was lost
+  }
+  EXPECT_THAT(call.claimed.get(), ElementsAre(one[0].execution.id));
+  EXPECT_EQ(store_->looks, before + 1);
+}
+
+TEST_F(ClaimDeskTest, WhatIsAnnouncedDuringALoanIsNotSleptThrough) {
+  Call call = begin();
+  await_asleep(1);
+  const std::vector<Submission> one{Task()};
+  ClaimDesk::Loan loan = desk_.lend(one);
+  const Submission other = Task();
+  store_->submit({&other, 1});
+  desk_.announce({"default", "work", Kind::task}, 1);  // nobody is asleep to hear it
+  loan.deliver();                                       // and the loan brought nothing
+  EXPECT_THAT(call.claimed.get(), ElementsAre(other.execution.id));
+}
+
+TEST_F(ClaimDeskTest, WhatIsHandedToOneWhoHungUpIsGivenBack) {
+  Call call = begin();
+  await_asleep(1);
+  const std::vector<Submission> one{Task()};
+  ClaimDesk::Loan loan = desk_.lend(one);
+  store_->submit(one, loan.waiters());
+  call.waiting->cancel();
+  loan.deliver();
+  EXPECT_THAT(call.claimed.get(), IsEmpty());
+  EXPECT_THAT(given_back_, ElementsAre(one[0].execution.id));
+}
+
+TEST_F(ClaimDeskTest, ALoanOutlivesTheEndOfAllWaits) {
+  Call call = begin();
+  await_asleep(1);
+  const std::vector<Submission> one{Task()};
+  ClaimDesk::Loan loan = desk_.lend(one);
+  desk_.stop();
+  loan.deliver();
+  EXPECT_THAT(call.claimed.get(), IsEmpty());
+}
+
+TEST_F(ClaimDeskTest, ReportsOfStepsBorrowThoseWhoWaitForTurns) {
+  Call for_tasks = begin();
+  Call for_turns = begin({"flows"}, 1, true);
+  await_asleep(1);
+  const ExecutionId step = step_id(test_id(1), "charge", 1);
+  const std::vector<Report> of_step{{{step, 1, test_secret(1)}, Report::Completed{}}};
+  const std::vector<Report> of_task{{{test_id(2), 1, test_secret(1)}, Report::Completed{}}};
+  EXPECT_THAT(desk_.lend(of_task).waiters().requests, IsEmpty());
+  for (;;) {  // until it is asleep, too
+    ClaimDesk::Loan loan = desk_.lend(of_step);
+    const auto lent = loan.waiters().requests;
+    loan.deliver();
+    if (lent.empty()) continue;
+    EXPECT_THAT(lent.at(0).queues, ElementsAre("flows"));
+    break;
+  }
+  for_tasks.waiting->cancel();
+  for_turns.waiting->cancel();
+}
+
+}  // namespace
+}  // namespace hapax

@@ -1,0 +1,81 @@
+// Handing what a verb has made claimable to those who wait for it, within the verb's transaction: the same rules in every store.
+#pragma once
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "core/transition.h"
+#include "store/store.h"
+
+namespace hapax {
+
+// What has become claimable, by the outcomes of a verb.
+template <class Item, class Outcome>
+std::set<ExecutionId> made_ready(std::span<const Item> items, const std::vector<Outcome>& outcomes) {
+  std::set<ExecutionId> ready;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    for (const Closed& each : outcomes[i].effects.ready) ready.insert(each.id);
+    if constexpr (std::is_same_v<Item, Submission>) {
+      const bool is_new = outcomes[i].kind == SubmitOutcome::Kind::created && !items[i].dry_run;
+      if (is_new) ready.insert(outcomes[i].execution.id);
+    }
+  }
+  return ready;
+}
+
+// Nothing but its turn decides when it is claimed, and nobody is before it.
+inline bool may_be_handed_out(const Execution& execution, const QueuePolicies& policies, Time now) {
+  if (execution.status != Status::pending || execution.run_at > now || execution.concurrency_key) return false;
+  if (execution.deadline_at && *execution.deadline_at <= now) return false;
+  const QueuePolicy& policy = policies.of(execution.name_space, execution.queue);
+  if (policy.paused) return false;
+  return execution.kind == Kind::workflow || (!policy.max_running && !policy.rate_limit);
+}
+
+inline bool asks_for(const ClaimRequest& request, const Execution& execution) {
+  return (execution.kind == Kind::task ? request.tasks : request.workflows) &&
+         request.name_space == execution.name_space &&
+         std::find(request.queues.begin(), request.queues.end(), execution.queue) != request.queues.end();
+}
+
+// Starts those of the candidates that somebody waits for, in the order of claims. Each that is started goes to `store`, which
+// saves it and gives the events that a workflow's last turn did not know. Gives back who was started.
+template <class StoreIt>
+std::set<ExecutionId> hand_out(Waiters& waiters, std::vector<Execution*> candidates, const QueuePolicies& policies,
+                               Time now, StoreIt store) {
+  std::set<ExecutionId> handed;
+  std::erase_if(candidates, [&](const Execution* each) { return !may_be_handed_out(*each, policies, now); });
+  std::sort(candidates.begin(), candidates.end(), [](const Execution* a, const Execution* b) {
+    return std::tie(b->priority, a->run_at, a->id) < std::tie(a->priority, b->run_at, b->id);
+  });
+  waiters.outcomes.resize(waiters.requests.size());
+  for (Execution* candidate : candidates) {
+    for (std::size_t i = 0; i < waiters.requests.size(); ++i) {
+      const ClaimRequest& request = waiters.requests[i];
+      ClaimOutcome& outcome = waiters.outcomes[i];
+      if (std::ssize(outcome.executions) >= request.limit || !asks_for(request, *candidate)) continue;
+      start_attempt(*candidate, request.worker, request.secret, request.lease, now);
+      std::vector<Event> news = store(*candidate);
+      if (candidate->kind == Kind::workflow) outcome.events.push_back(std::move(news));
+      outcome.executions.push_back(*candidate);
+      handed.insert(candidate->id);
+      break;
+    }
+  }
+  return handed;
+}
+
+// What was handed out is not claimable any more.
+template <class Outcome>
+void forget_handed(std::vector<Outcome>& outcomes, const std::set<ExecutionId>& handed) {
+  if (handed.empty()) return;
+  for (Outcome& outcome : outcomes) {
+    std::erase_if(outcome.effects.ready, [&](const Closed& each) { return handed.contains(each.id); });
+  }
+}
+
+}  // namespace hapax

@@ -1,0 +1,33 @@
+// What a claim writes: attempts that begin.
+#pragma once
+
+#include <set>
+
+#include "store/hand_out.h"
+#include "store/postgres/workspace.h"
+
+namespace hapax::postgres {
+
+// Attempts on executions that are stored and locked, gathered.
+class Starts {
+ public:
+  Starts();
+  void add(const Execution& started);
+  void send(Connection& connection);  // those since the last time
+
+ private:
+  Columns columns_;
+};
+
+// Hands out some of what the work on a workspace has made claimable, before it is written; gives back what was handed out.
+std::set<ExecutionId> hand_out(Workspace& workspace, Waiters& waiters, const std::set<ExecutionId>& ready);
+
+// The same for the outcomes of a verb.
+template <class Item, class Outcome>
+void hand_out(Workspace& workspace, Waiters& waiters, std::span<const Item> items, std::vector<Outcome>& outcomes) {
+  waiters.outcomes.clear();  // of a try that came to nothing
+  if (waiters.requests.empty()) return;
+  forget_handed(outcomes, hand_out(workspace, waiters, made_ready(items, outcomes)));
+}
+
+}  // namespace hapax::postgres
