@@ -294,7 +294,7 @@ void Connection::refuse(const error_code& error) {
 }
 
 void Connection::answer(std::uint64_t ticket, std::function<Response()> make) {
-  loop_->post([self = shared_from_this(), ticket, make = std::move(make)] { self->send(ticket, make); });
+  loop_->answer(shared_from_this(), ticket, std::move(make));
 }
 
 void Connection::wait(std::uint64_t ticket, std::shared_ptr<Waiting> waiting) {

@@ -34,6 +34,7 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void close();
 
   void answer(std::uint64_t ticket, std::function<Response()> make) override;
+  void send(std::uint64_t ticket, const std::function<Response()>& make);
   void wait(std::uint64_t ticket, std::shared_ptr<Waiting> waiting) override;
 
  private:
@@ -55,7 +56,6 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
   void dispatch();
   void refuse(const boost::system::error_code& error);
 
-  void send(std::uint64_t ticket, const std::function<Response()>& make);
   void write(Response response);
   void write_rest(std::size_t written);
   void written();

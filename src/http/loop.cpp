@@ -1,7 +1,7 @@
 #include "http/loop.h"
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 #include <spdlog/spdlog.h>
 
@@ -37,6 +37,31 @@ void Loop::forget(const std::shared_ptr<Connection>& connection) {
   if (draining_ && connections_.empty()) drained_.set_value();
 }
 
+void Loop::answer(std::shared_ptr<Connection> connection, std::uint64_t ticket, std::function<Response()> make) {
+  {
+    const std::lock_guard lock(answers_mutex_);
+    if (ended_.load(std::memory_order_acquire)) return;
+    answers_.push_back({std::move(connection), ticket, std::move(make)});
+    if (answers_.size() > 1) return;
+  }
+  post([self = shared_from_this()] { self->send_answers(); });
+}
+
+void Loop::send_answers() {
+  std::vector<Answer> answers;
+  {
+    const std::lock_guard lock(answers_mutex_);
+    answers.swap(answers_);
+  }
+  for (const auto& [connection, ticket, make] : answers) {
+    try {
+      connection->send(ticket, make);
+    } catch (const std::exception& error) {
+      spdlog::error("http: unexpected on a connection: {}", error.what());
+    }
+  }
+}
+
 std::future<void> Loop::drain() {
   auto future = drained_.get_future();
   post([self = shared_from_this()] {
@@ -57,6 +82,8 @@ void Loop::stop() {
     self->work_.reset();
   });
   if (thread_.joinable()) thread_.join();
+  const std::lock_guard lock(answers_mutex_);
+  answers_.clear();  // they hold connections, which hold this loop
 }
 
 // One timer looks at all connections: cheaper than one per connection that is set anew with every request.

@@ -3,10 +3,13 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <unordered_set>
+#include <vector>
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -37,6 +40,10 @@ class Loop : public std::enable_shared_from_this<Loop> {
     if (!ended_.load(std::memory_order_acquire)) boost::asio::post(context_, std::move(work));
   }
 
+  // From any thread; dropped once the loop has stopped. Has the connection send its answer. Those of one commit come close together; the loop is woken for the
+  // first of them and sends all that are there.
+  void answer(std::shared_ptr<Connection> connection, std::uint64_t ticket, std::function<Response()> make);
+
   // On the loop's own thread.
   void adopt(Connection::Socket socket);
   void forget(const std::shared_ptr<Connection>& connection);
@@ -47,7 +54,14 @@ class Loop : public std::enable_shared_from_this<Loop> {
   std::array<char, 65536>& scratch() { return scratch_; }
 
  private:
+  struct Answer {
+    std::shared_ptr<Connection> connection;
+    std::uint64_t ticket;
+    std::function<Response()> make;
+  };
+
   void tick();
+  void send_answers();
 
   Service& service_;
   const ServerOptions options_;
@@ -55,6 +69,8 @@ class Loop : public std::enable_shared_from_this<Loop> {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{context_.get_executor()};
   boost::asio::steady_timer timer_{context_};
   std::unordered_set<std::shared_ptr<Connection>> connections_;
+  std::mutex answers_mutex_;
+  std::vector<Answer> answers_;  // not empty: the loop has been woken for them
   std::promise<void> drained_;
   bool draining_ = false;
   std::atomic<bool> ended_{false};
