@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <string_view>
 
 namespace hapax {
@@ -93,6 +94,23 @@ void append_integer(std::string& out, const Json& number) {
   if (!takes_exponent_form(number, digits, out)) out += literal;
 }
 
+// The place of the first character from `at` on that needs an escape, or the end. Eight at a time: a byte minus n is
+// negative, and the byte itself is not, only if it is less than n.
+std::size_t first_escaped(std::string_view text, std::size_t at) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101U, kSigns = 0x80 * kOnes;
+  const auto has_less = [](std::uint64_t bytes, std::uint64_t n) { return (bytes - n * kOnes) & ~bytes & kSigns; };
+  for (std::uint64_t bytes; at + sizeof bytes <= text.size(); at += sizeof bytes) {
+    std::memcpy(&bytes, text.data() + at, sizeof bytes);
+    if (has_less(bytes, 0x20) | has_less(bytes ^ '"' * kOnes, 1) | has_less(bytes ^ '\\' * kOnes, 1)) break;
+  }
+  while (at < text.size()) {
+    const auto c = static_cast<unsigned char>(text[at]);
+    if (c < 0x20 || c == '"' || c == '\\') break;
+    ++at;
+  }
+  return at;
+}
+
 void append(std::string& out, const Json& json);
 
 void append_array(std::string& out, const Json& array) {
@@ -161,9 +179,8 @@ void append_json_string(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   out += '"';
   std::size_t plain = 0;  // where the run of characters that need no escape begins
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  for (std::size_t i = first_escaped(text, 0); i < text.size(); i = first_escaped(text, i + 1)) {
     const auto c = static_cast<unsigned char>(text[i]);
-    if (c >= 0x20 && c != '"' && c != '\\') continue;
     out.append(text.substr(plain, i - plain));
     plain = i + 1;
     out += '\\';

@@ -95,6 +95,17 @@ TEST(CanonicalJson, StringsHaveTheShortestEscapes) {
             "\"\\b\\t\\n\\f\\r\\\"\\\\/\x7f\\u0000\\u001f\"");
 }
 
+TEST(CanonicalJson, EscapesWhereverInALongStringTheyStand) {
+  for (std::size_t place = 0; place < 20; ++place) {
+    std::string text(20, '\x7f'), expected(20, '\x7f');
+    text[place] = '"';
+    expected.replace(place, 1, "\\\"");
+    std::string out;
+    append_json_string(out, text + "\xc3\xa9\x1f!");
+    EXPECT_EQ(out, '"' + expected + "\xc3\xa9\\u001f!" + '"');
+  }
+}
+
 TEST(CanonicalJson, SortsAtEveryLevelAndKeepsTheOrderOfArrays) {
   EXPECT_EQ(canonical(R"({"b":[{"d":1,"c":2},3,1],"aa":{},"a":[],"":0})"),
             R"({"":0,"a":[],"aa":{},"b":[{"c":2,"d":1},3,1]})");

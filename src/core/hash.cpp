@@ -1,7 +1,8 @@
 #include "core/hash.h"
 
-#include <openssl/sha.h>
+#include <openssl/evp.h>
 
+#include "core/failure.h"
 #include "core/hex.h"
 
 namespace hapax {
@@ -13,8 +14,11 @@ constexpr std::string_view kPrefix = "sha256:";
 }  // namespace
 
 Digest sha256(std::string_view bytes) {
+  static const EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);  // looked up once, not for each hash
   Digest digest;
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, kSha256, nullptr) != 1) {
+    throw Failure(Failure::Code::unavailable, "OpenSSL makes no SHA-256 here");
+  }
   return digest;
 }
 

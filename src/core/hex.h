@@ -10,8 +10,8 @@ namespace hapax {
 
 inline void append_hex(std::string& out, std::uint8_t byte) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  out += kDigits[byte >> 4];
-  out += kDigits[byte & 15];
+  const char digits[] = {kDigits[byte >> 4], kDigits[byte & 15]};
+  out.append(digits, sizeof digits);
 }
 
 constexpr int hex_value(char c) {

@@ -1,6 +1,7 @@
 #include "core/id.h"
 
 #include <openssl/rand.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -12,6 +13,22 @@ namespace hapax {
 namespace {
 
 constexpr bool is_dash(std::size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
+
+// What one id takes. Drawn ahead for 64 of them, which costs no more than for one; a fork shares none with its parent.
+std::array<std::uint8_t, 10> random_for_id() {
+  std::array<std::uint8_t, 10> random;
+  thread_local std::array<std::uint8_t, 64 * sizeof random> drawn;
+  thread_local std::size_t left = 0;
+  thread_local pid_t drawn_by = 0;
+  if (left == 0 || drawn_by != getpid()) {
+    fill_random(drawn.data(), drawn.size());
+    left = drawn.size();
+    drawn_by = getpid();
+  }
+  left -= random.size();
+  std::memcpy(random.data(), drawn.data() + left, random.size());
+  return random;
+}
 
 }  // namespace
 
@@ -49,8 +66,7 @@ void fill_random(void* data, std::size_t size) {
 // millisecond, 48 random bits. A counter that runs out borrows the next millisecond.
 ExecutionId IdGenerator::next(Time now) {
   constexpr std::uint32_t kCounterBits = 26;
-  std::array<std::uint8_t, 10> random;
-  fill_random(random.data(), random.size());
+  const auto random = random_for_id();
 
   std::int64_t ms;
   std::uint32_t counter;
