@@ -67,10 +67,11 @@ class Bench {
 
   void submits() {
     const std::int64_t tasks = options_.count(60'000);
-    std::vector<double> bare, engine;
+    std::vector<double> bare, bare_of_64, engine;
     for (int round = 0; round < options_.rounds; ++round) {
-      double best = 0;
-      for (std::int64_t batch : {64, 200, 500, 1000}) best = std::max(best, bare_keyed_inserts(fresh(), tasks, batch));
+      bare_of_64.push_back(bare_keyed_inserts(fresh(), tasks, 64));
+      double best = bare_of_64.back();
+      for (std::int64_t batch : {200, 500, 1000}) best = std::max(best, bare_keyed_inserts(fresh(), tasks, batch));
       bare.push_back(best);
       engine.push_back(engine_keyed_submits(fresh(), tasks, 64));
     }
@@ -78,6 +79,9 @@ class Bench {
     figures_.add({"bare loop: keyed inserts, best batch size", median(bare), "rows/s", "", 0, "", true});
     figures_.add({"engine: keyed submits, 64 in flight", median(engine), "tasks/s", "bare loop", ratio, ">= 0.50",
                   ratio >= 0.5});
+    // 64 in flight are never more than 64 in a transaction, however good the engine.
+    figures_.add({"bare loop: the same in transactions of 64", median(bare_of_64), "rows/s", "its best",
+                  median(bare_of_64) / median(bare), "", true});
   }
 
   void claims() {
@@ -192,12 +196,12 @@ class Bench {
     }
     const double fsync = median(fsync_latency(options_.dir.string(), 200));
     figures_.add({"disk: one write and fdatasync, p50", fsync, "ms", "", 0, "", true});
-    // A task is committed three times on its way: submitted, claimed, finished.
-    const double own_embedded = median(latency_embedded) - 3 * fsync, own_remote = median(latency_remote) - 3 * fsync;
+    // A task is committed twice on its way: submitted and handed out in one, then finished.
+    const double own_embedded = median(latency_embedded) - 2 * fsync, own_remote = median(latency_remote) - 2 * fsync;
     figures_.add({"library embedded: submit to result, p50", median(latency_embedded), "ms", "", 0, "", true});
-    figures_.add({"  without its three fsyncs", own_embedded, "ms", "", 0, "< 1", own_embedded < 1});
+    figures_.add({"  without its two fsyncs", own_embedded, "ms", "", 0, "< 1", own_embedded < 1});
     figures_.add({"library over HTTP: submit to result, p50", median(latency_remote), "ms", "", 0, "", true});
-    figures_.add({"  without its three fsyncs", own_remote, "ms", "", 0, "< 2", own_remote < 2});
+    figures_.add({"  without its two fsyncs", own_remote, "ms", "", 0, "< 2", own_remote < 2});
   }
 
   const Options options_;

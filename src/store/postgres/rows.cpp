@@ -114,6 +114,14 @@ std::string unnest(std::span<const Column> columns, int first_parameter, const s
   return fmt::format("unnest({}) AS {} ({})", arrays, alias, names(columns));
 }
 
+std::string one_row(std::span<const Column> columns, int first_parameter, const std::string& alias) {
+  std::string values;
+  for (const Column& column : columns) {
+    values += fmt::format("{}${}::{}", values.empty() ? "" : ", ", first_parameter++, name_of(column.type));
+  }
+  return fmt::format("(VALUES ({})) AS {} ({})", values, alias, names(columns));
+}
+
 std::string lookup(const std::string& table, const std::string& column, const std::string& value,
                    const std::string& alias) {
   return fmt::format("LATERAL (SELECT * FROM {} x WHERE x.{} = {} OFFSET 0) {}", table, column, value, alias);
@@ -207,6 +215,23 @@ Columns::Columns(std::span<const Column> columns) {
 
 void Columns::bind(Parameters& parameters) {
   for (Array& array : arrays_) parameters.array(std::move(array));
+}
+
+void Columns::bind_next(Parameters& parameters) {
+  for (Array& array : arrays_) {
+    const auto value = array.next();
+    value ? parameters.bytes(*value) : parameters.null();
+  }
+}
+
+void Columns::send_silently(Connection& connection, const BatchStatement& statement) {
+  constexpr std::int32_t kFew = 8;
+  const bool are_few = rows() <= kFew;
+  for (std::int32_t row = 0; row < (are_few ? rows() : 1); ++row) {
+    Parameters parameters;
+    are_few ? bind_next(parameters) : bind(parameters);
+    connection.send_silently(are_few ? statement.one : statement.many, parameters);
+  }
 }
 
 void write_facts(Columns& columns, const Row& row) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/execution.h"
+#include "store/postgres/connection.h"
 #include "store/postgres/values.h"
 
 namespace hapax::postgres {
@@ -65,6 +66,18 @@ inline constexpr Column kStateColumns[] = {
 std::string names(std::span<const Column> columns, const std::string& alias = "");
 // "unnest($3::uuid[], $4::int2[]) AS g (id, kind)": the columns of a batch as a table, from that parameter on.
 std::string unnest(std::span<const Column> columns, int first_parameter, const std::string& alias);
+std::string one_row(std::span<const Column> columns, int first_parameter, const std::string& alias);
+// A statement over the rows of a batch. To take dozens of arrays apart costs as much as a dozen rows: where they are few, the
+// other form runs, once for each of them.
+struct BatchStatement {
+  Statement many, one;
+};
+// `sql` makes the text of it from what stands for the batch as a table: the one above, or "(VALUES ($3::uuid, …)) AS g (…)".
+template <class MakeSql>
+BatchStatement over_batch(const std::string& name, std::span<const Column> columns, int first_parameter, MakeSql sql) {
+  return {{name, sql(unnest(columns, first_parameter, "g"))}, {name + "_one", sql(one_row(columns, first_parameter, "g"))}};
+}
+
 // "LATERAL (SELECT * FROM open x WHERE x.id = g.id OFFSET 0) s": for each row before it, the one of that key. A plain join
 // leaves it to the planner where to begin, and a plan that was made while the table was small would begin with all of the table.
 std::string lookup(const std::string& table, const std::string& column, const std::string& value,
@@ -100,6 +113,8 @@ class Columns {
   void begin_row() { position_ = 0; }
   std::int32_t rows() const { return arrays_.front().size(); }
   void bind(Parameters& parameters);  // all of them; they are empty afterwards
+  void bind_next(Parameters& parameters);  // one row after the other, for the form of a statement that takes one
+  void send_silently(Connection& connection, const BatchStatement& statement);  // unless there are none
 
  private:
   std::vector<Array> arrays_;

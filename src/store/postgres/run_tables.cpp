@@ -20,9 +20,10 @@ std::vector<Column> append_columns() {
 }
 const std::vector<Column> kAppendColumns = append_columns();
 
-const Statement kAppend{"append_events",
-                        fmt::format("INSERT INTO events ({}) SELECT {} FROM {}", names(kAppendColumns),
-                                    names(kAppendColumns, "g"), unnest(kAppendColumns, 1, "g"))};
+const BatchStatement kAppend = over_batch("append_events", kAppendColumns, 1, [](const std::string& batch) {
+  return fmt::format("INSERT INTO events ({}) SELECT {} FROM {}", names(kAppendColumns), names(kAppendColumns, "g"),
+                     batch);
+});
 const Statement kEvents{"read_events", fmt::format("SELECT {} FROM events WHERE run = $1::uuid AND no > $2::int8"
                                                    " ORDER BY no LIMIT $3::int8",
                                                    names(kEventColumns))};
@@ -125,12 +126,8 @@ void RunChanges::append(const ExecutionId& run, const std::vector<Event>& events
 void RunChanges::erase_waits(const ExecutionId& run) { waitless_.push_back(run); }
 
 void RunChanges::write(Connection& connection) {
-  if (appended_.rows() > 0) {
-    Parameters parameters;
-    appended_.bind(parameters);
-    connection.send_silently(kAppend, parameters);
-    appended_ = Columns(kAppendColumns);
-  }
+  appended_.send_silently(connection, kAppend);
+  appended_ = Columns(kAppendColumns);
   if (!waitless_.empty()) connection.send_silently(kEraseWaits, runs_parameter(std::exchange(waitless_, {})));
 }
 

@@ -15,16 +15,18 @@ constexpr Column kStartColumns[] = {
     {"attempt_ends_by", Type::int8}, {"worker", Type::bytea},
 };
 
-std::string start_sql() {
+BatchStatement start_statement() {
   std::string assignments = fmt::format("status = {}", static_cast<int>(Status::running));
   for (const Column& column : std::span(kStartColumns).subspan(1)) {
     assignments += fmt::format(", {0} = g.{0}", column.name);
   }
-  return fmt::format("UPDATE open o SET {} FROM {}, {} WHERE o.ctid = s.place", assignments,
-                     unnest(kStartColumns, 1, "g"), lookup_place("open", "id", "g.id", "s"));
+  return over_batch("start", kStartColumns, 1, [&](const std::string& batch) {
+    return fmt::format("UPDATE open o SET {} FROM {}, {} WHERE o.ctid = s.place", assignments, batch,
+                       lookup_place("open", "id", "g.id", "s"));
+  });
 }
 
-const Statement kStart{"start", start_sql()};
+const BatchStatement kStart = start_statement();
 
 const Statement kReadInputs{"read_inputs", "SELECT id, input FROM executions WHERE id = ANY($1::uuid[])"};
 
@@ -80,10 +82,7 @@ void Starts::add(const Execution& started) {
 }
 
 void Starts::send(Connection& connection) {
-  if (columns_.rows() == 0) return;
-  Parameters parameters;
-  columns_.bind(parameters);
-  connection.send_silently(kStart, parameters);
+  columns_.send_silently(connection, kStart);
   columns_ = Columns(kStartColumns);
 }
 

@@ -25,14 +25,15 @@ constexpr Column kGivenColumns[] = {
 
 std::vector<Column> all_given() { return std::span(kFactColumns) + std::span(kGivenColumns); }
 
-std::string create_sql() {
+BatchStatement create_statement() {
   std::string facts;
   for (const Column& column : kFactColumns) {
     const bool is_creation = std::string_view(column.name) == "created_at";
     facts += fmt::format("{}{}", facts.empty() ? "" : ", ", is_creation ? "t.now" : fmt::format("g.{}", column.name));
   }
   // In the order of their hashes, so that two batches wait for each other and never in a circle.
-  return fmt::format(R"sql(
+  return over_batch("create", all_given(), 2, [&](const std::string& batch) {
+    return fmt::format(R"sql(
 WITH t AS MATERIALIZED (SELECT coalesce($1::int8, (extract(epoch FROM clock_timestamp()) * 1000)::int8) AS now),
 given AS MATERIALIZED (
   SELECT * FROM {0} WHERE (SELECT true FROM executions e WHERE e.id = g.id) IS NULL),
@@ -51,10 +52,11 @@ opened AS (
          coalesce(g.deadline_at, t.now + g.deadline_ms), 0, g.max_attempts, coalesce(g.deadline_at, t.now + g.deadline_ms), ''
   FROM given g, t WHERE (g.id IN (SELECT id FROM added)) IS TRUE)
 SELECT t.now, a.id FROM t LEFT JOIN added a ON true)sql",
-                     unnest(all_given(), 2, "g"), names(kFactColumns), facts);
+                       batch, names(kFactColumns), facts);
+  });
 }
 
-const Statement kCreate{"create", create_sql()};
+const BatchStatement kCreate = create_statement();
 
 using Ids = std::unordered_set<ExecutionId>;
 
@@ -211,9 +213,11 @@ class SubmitBatch {
 
     Parameters parameters;
     parameters.int8_if(runner_.now_parameter());
-    columns.bind(parameters);
-    const Ids added = waiters_.requests.empty() ? take_created(runner_.run_at_once(kCreate, parameters), tried)
-                                                : create_and_hand_out(parameters, tried);
+    const bool is_one = tried.size() == 1;
+    const Statement& create = is_one ? kCreate.one : kCreate.many;
+    is_one ? columns.bind_next(parameters) : columns.bind(parameters);
+    const Ids added = waiters_.requests.empty() ? take_created(runner_.run_at_once(create, parameters), tried)
+                                                : create_and_hand_out(create, parameters, tried);
     any_created_ = !added.empty();
     for (const std::size_t i : tried) {
       if (!added.contains(submissions_[i].execution.id)) rest.push_back(i);
@@ -237,11 +241,12 @@ class SubmitBatch {
     return added;
   }
 
-  Ids create_and_hand_out(const Parameters& parameters, const std::vector<std::size_t>& tried) {
+  Ids create_and_hand_out(const Statement& create, const Parameters& parameters,
+                          const std::vector<std::size_t>& tried) {
     const auto policies = runner_.policies();
     return runner_.attempt([&](Connection& connection) {
       connection.begin();
-      Ids added = take_created(connection.run(kCreate, parameters), tried);
+      Ids added = take_created(connection.run(create, parameters), tried);
       std::vector<Execution> fresh;
       for (const std::size_t i : tried) {
         if (added.contains(submissions_[i].execution.id)) fresh.push_back(outcomes_[i].execution);

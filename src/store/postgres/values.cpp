@@ -27,6 +27,8 @@ int width_of(Type type) {
 // Dimensions, whether there are nulls, the element type; then the length and lower bound of the only dimension.
 constexpr std::size_t kHeader = 20, kNullFlagAt = 4, kCountAt = 12;
 
+constexpr std::uint32_t kNull = 0xffffffffU;  // instead of a length
+
 }  // namespace
 
 Array::Array(Type type) : type_(type) {
@@ -38,7 +40,7 @@ Array::Array(Type type) : type_(type) {
 }
 
 void Array::null() {
-  append(out_, 0xffffffffU, 4);
+  append(out_, kNull, 4);
   has_null_ = true;
   ++count_;
 }
@@ -77,6 +79,17 @@ std::string Array::take() {
     overwrite(out_, kCountAt, static_cast<std::uint32_t>(count_));
   }
   return std::move(out_);
+}
+
+std::optional<std::string_view> Array::next() {
+  constexpr std::size_t kLength = 4;
+  if (read_ == 0) read_ = kHeader;
+  std::uint32_t size = 0;
+  for (std::size_t i = 0; i < kLength; ++i) size = size << 8 | static_cast<unsigned char>(out_[read_ + i]);
+  read_ += kLength;
+  if (size == kNull) return std::nullopt;
+  read_ += size;
+  return std::string_view(out_).substr(read_ - size, size);
 }
 
 Parameters& Parameters::null() {

@@ -59,12 +59,15 @@ class Array {
 
   std::int32_t size() const { return count_; }
   std::string take();
+  // The elements one after the other, in the format of a parameter: nothing for a null.
+  std::optional<std::string_view> next();
 
  private:
   Type type_;
   std::int32_t count_ = 0;
   bool has_null_ = false;
   std::string out_;
+  std::size_t read_ = 0;  // up to here by next()
 };
 
 // The parameters of one statement, from $1 on.

@@ -11,26 +11,26 @@ namespace hapax::postgres {
 
 namespace {
 
-std::string insert_state_sql(const char* table) {
-  const auto columns = state_row_columns();
-  return fmt::format("INSERT INTO {} ({}) SELECT {} FROM {}", table, names(columns), names(columns, "g"),
-                     unnest(columns, 1, "g"));
+BatchStatement insert_into(const std::string& table, std::span<const Column> columns) {
+  return over_batch("insert_" + table, columns, 1, [&](const std::string& batch) {
+    return fmt::format("INSERT INTO {} ({}) SELECT {} FROM {}", table, names(columns), names(columns, "g"), batch);
+  });
 }
 
-std::string update_state_sql(const char* table) {
+BatchStatement update_state(const std::string& table) {
   std::string assignments;
   for (const Column& column : kStateColumns) assignments += fmt::format(", {0} = g.{0}", column.name);
-  return fmt::format("UPDATE {} o SET parked = false{} FROM {}, {} WHERE o.ctid = s.place", table, assignments,
-                     unnest(state_row_columns(), 1, "g"), lookup_place(table, "id", "g.id", "s"));
+  return over_batch("update_" + table, state_row_columns(), 1, [&](const std::string& batch) {
+    return fmt::format("UPDATE {} o SET parked = false{} FROM {}, {} WHERE o.ctid = s.place", table, assignments, batch,
+                       lookup_place(table, "id", "g.id", "s"));
+  });
 }
 
-const Statement kInsertFacts{"insert_facts",
-                             fmt::format("INSERT INTO executions ({}) SELECT {} FROM {}", names(kFactColumns),
-                                         names(kFactColumns, "g"), unnest(kFactColumns, 1, "g"))};
-const Statement kInsertOpen{"insert_open", insert_state_sql("open")};
-const Statement kInsertClosed{"insert_closed", insert_state_sql("closed")};
-const Statement kUpdateOpen{"update_open", update_state_sql("open")};
-const Statement kUpdateClosed{"update_closed", update_state_sql("closed")};
+const BatchStatement kInsertFacts = insert_into("executions", kFactColumns);
+const BatchStatement kInsertOpen = insert_into("open", state_row_columns());
+const BatchStatement kInsertClosed = insert_into("closed", state_row_columns());
+const BatchStatement kUpdateOpen = update_state("open");
+const BatchStatement kUpdateClosed = update_state("closed");
 const Statement kDeleteOpen{"delete_open", "DELETE FROM open WHERE id = ANY($1::uuid[])"};
 const Statement kDeleteClosed{"delete_closed", "DELETE FROM closed WHERE id = ANY($1::uuid[])"};
 const Statement kDeleteFacts{"delete_facts", "DELETE FROM executions WHERE id = ANY($1::uuid[])"};
@@ -251,12 +251,12 @@ void Workspace::write_rows() {
   send_if_any(connection_, kDeleteOpen, std::move(left_open));
   send_if_any(connection_, kDeleteClosed, std::move(left_closed));
   send_if_any(connection_, kDeleteFacts, std::move(erased));
-  send_if_any(connection_, kInsertFacts, facts);
-  send_if_any(connection_, kInsertOpen, opened);
-  send_if_any(connection_, kInsertClosed, closed);
+  facts.send_silently(connection_, kInsertFacts);
+  opened.send_silently(connection_, kInsertOpen);
+  closed.send_silently(connection_, kInsertClosed);
   if (!erased_runs.empty()) erase_runs(connection_, erased_runs);
-  send_if_any(connection_, kUpdateOpen, updated_open);
-  send_if_any(connection_, kUpdateClosed, updated_closed);
+  updated_open.send_silently(connection_, kUpdateOpen);
+  updated_closed.send_silently(connection_, kUpdateClosed);
 }
 
 void Workspace::write_reports() {
