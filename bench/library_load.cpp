@@ -41,11 +41,11 @@ std::vector<double> library_latency(const std::string& url, int tasks) {
 std::vector<double> fsync_latency(const std::string& folder, int times) {
   const std::string path = folder + "/fsync.probe";
   const int file = ::open(path.c_str(), O_CREAT | O_WRONLY, 0600);
-  const std::string page(4096, 'x');
+  const std::string pages(5 * 4096, 'x');
   std::vector<double> milliseconds;
   for (int i = 0; i < times; ++i) {
     const double start = seconds_now();
-    if (pwrite(file, page.data(), page.size(), 4096 * i) < 0 || fdatasync(file) != 0) throw std::runtime_error("fdatasync failed");
+    if (pwrite(file, pages.data(), pages.size(), static_cast<off_t>(pages.size()) * i) < 0 || fdatasync(file) != 0) throw std::runtime_error("fdatasync failed");
     milliseconds.push_back(1000 * (seconds_now() - start));
   }
   close(file);

@@ -304,7 +304,9 @@ std::vector<FinishOutcome> StoreEngine::commit_reports(std::span<const Report> r
       continue;
     }
     (outcome.status == Status::completed ? completed_ : failed_attempts_) += 1;
-    if (is_closed(outcome.status)) results_.closed(reports[i].token.execution, outcome.purged);
+    const ExecutionId& id = reports[i].token.execution;
+    const bool is_alone = reports.size() == 1 && !outcome.purged;
+    if (is_closed(outcome.status)) is_alone ? results_.closed_now(id) : results_.closed(id, outcome.purged);
     spread(outcome.effects);
     const bool makes_room = !is_closed(outcome.status) || outcome.had_concurrency_key;
     (makes_room ? ready : left)[{outcome.name_space, outcome.queue}] += 1;

@@ -95,6 +95,10 @@ void ResultDesk::closed(const ExecutionId& id, std::optional<Execution> purged) 
   }
 }
 
+void ResultDesk::closed_now(const ExecutionId& id) {
+  for (const auto& call : calls_for(id)) look(call);
+}
+
 void ResultDesk::look_again() {
   std::vector<std::shared_ptr<Call>> calls;
   {

@@ -27,6 +27,8 @@ class ResultDesk {
 
   // The execution was closed: answers whoever waits for it. `purged` is what it was if closing it deleted it.
   void closed(const ExecutionId& id, std::optional<Execution> purged = {});
+  // The same on the caller's own thread, if he has the time for a read: another would only be woken for it.
+  void closed_now(const ExecutionId& id);
 
   // Anything may have been closed by somebody else: looks at all that is waited for.
   void look_again();
