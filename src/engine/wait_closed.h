@@ -17,7 +17,7 @@
 
 namespace hapax {
 
-// Reads run on the `reader`'s thread, never on the caller's: a caller may be the server's only one.
+// Reads run on the `reader`'s thread, not on the caller's, which may be the server's only one; but for closed_now().
 class ResultDesk {
  public:
   ResultDesk(Store& store, Timer& timer, Timer& reader) : store_(store), timer_(timer), reader_(reader) {}
@@ -27,7 +27,7 @@ class ResultDesk {
 
   // The execution was closed: answers whoever waits for it. `purged` is what it was if closing it deleted it.
   void closed(const ExecutionId& id, std::optional<Execution> purged = {});
-  // The same on the caller's own thread, if he has the time for a read: another would only be woken for it.
+  // The same with the read on the caller's own thread: for a lane that has nothing else to do, as waking another takes longer.
   void closed_now(const ExecutionId& id);
 
   // Anything may have been closed by somebody else: looks at all that is waited for.

@@ -13,17 +13,24 @@
 
 namespace hapax {
 
-// What has become claimable, by the outcomes of a verb.
+// The order of claims.
+inline bool goes_before(const Execution& a, const Execution& b) {
+  return std::tie(b.priority, a.run_at, a.id) < std::tie(a.priority, b.run_at, b.id);
+}
+
+// What has become claimable, by the outcome of a verb on one item.
+template <class Item, class Outcome>
+void add_ready(const Item& item, const Outcome& outcome, std::set<ExecutionId>& ready) {
+  for (const Closed& each : outcome.effects.ready) ready.insert(each.id);
+  if constexpr (std::is_same_v<Item, Submission>) {
+    const bool is_new = outcome.kind == SubmitOutcome::Kind::created && !item.dry_run;
+    if (is_new) ready.insert(outcome.execution.id);
+  }
+}
 template <class Item, class Outcome>
 std::set<ExecutionId> made_ready(std::span<const Item> items, const std::vector<Outcome>& outcomes) {
   std::set<ExecutionId> ready;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    for (const Closed& each : outcomes[i].effects.ready) ready.insert(each.id);
-    if constexpr (std::is_same_v<Item, Submission>) {
-      const bool is_new = outcomes[i].kind == SubmitOutcome::Kind::created && !items[i].dry_run;
-      if (is_new) ready.insert(outcomes[i].execution.id);
-    }
-  }
+  for (std::size_t i = 0; i < outcomes.size(); ++i) add_ready(items[i], outcomes[i], ready);
   return ready;
 }
 
@@ -49,9 +56,8 @@ std::set<ExecutionId> hand_out(Waiters& waiters, std::vector<Execution*> candida
                                Time now, StoreIt store) {
   std::set<ExecutionId> handed;
   std::erase_if(candidates, [&](const Execution* each) { return !may_be_handed_out(*each, policies, now); });
-  std::sort(candidates.begin(), candidates.end(), [](const Execution* a, const Execution* b) {
-    return std::tie(b->priority, a->run_at, a->id) < std::tie(a->priority, b->run_at, b->id);
-  });
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Execution* a, const Execution* b) { return goes_before(*a, *b); });
   waiters.outcomes.resize(waiters.requests.size());
   for (Execution* candidate : candidates) {
     for (std::size_t i = 0; i < waiters.requests.size(); ++i) {

@@ -121,10 +121,6 @@ class QueueTurn {
   std::map<std::string, std::int64_t> taken_by_key_;
 };
 
-bool goes_before(const Execution& a, const Execution& b) {
-  return std::tuple(b.priority, a.run_at, a.id) < std::tuple(a.priority, b.run_at, b.id);
-}
-
 }  // namespace
 
 ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "core/rate.h"
@@ -75,10 +74,6 @@ const Statement kUnparkAll{"unpark_all", "UPDATE open SET parked = false WHERE p
 
 void keep_earliest(std::optional<Time>& earliest, std::optional<Time> time) {
   if (time && (!earliest || *time < *earliest)) earliest = time;
-}
-
-bool goes_before(const Execution& a, const Execution& b) {
-  return std::tie(b.priority, a.run_at, a.id) < std::tie(a.priority, b.run_at, b.id);
 }
 
 }  // namespace

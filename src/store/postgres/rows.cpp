@@ -226,11 +226,15 @@ void Columns::bind_next(Parameters& parameters) {
 
 void Columns::send_silently(Connection& connection, const BatchStatement& statement) {
   constexpr std::int32_t kFew = 8;
-  const bool are_few = rows() <= kFew;
-  for (std::int32_t row = 0; row < (are_few ? rows() : 1); ++row) {
+  if (rows() > kFew) {
     Parameters parameters;
-    are_few ? bind_next(parameters) : bind(parameters);
-    connection.send_silently(are_few ? statement.one : statement.many, parameters);
+    bind(parameters);
+    return connection.send_silently(statement.many, parameters);
+  }
+  for (std::int32_t row = 0; row < rows(); ++row) {
+    Parameters parameters;
+    bind_next(parameters);
+    connection.send_silently(statement.one, parameters);
   }
 }
 

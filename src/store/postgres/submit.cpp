@@ -325,9 +325,7 @@ class SubmitBatch {
       std::set<ExecutionId> ready;
       for (const std::size_t i : items) {
         outcomes_[i] = submit_locked(workspace, submissions_[i]);
-        const bool is_new = outcomes_[i].kind == SubmitOutcome::Kind::created && !submissions_[i].dry_run;
-        if (is_new) ready.insert(outcomes_[i].execution.id);
-        for (const Closed& each : outcomes_[i].effects.ready) ready.insert(each.id);
+        add_ready(submissions_[i], outcomes_[i], ready);
       }
       waiters_.outcomes = before;
       if (!waiters_.requests.empty()) forget_handed(outcomes_, hand_out(workspace, waiters_, ready));
