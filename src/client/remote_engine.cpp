@@ -42,7 +42,8 @@ class RemoteEngine final : public Engine {
   std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                              std::int32_t limit) override;
   std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id, Duration wait,
-                                         Reply<std::optional<Execution>> reply) override;
+                                         Reply<std::optional<Execution>> reply,
+                                         const std::optional<ExecutionId>& started) override;
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                        Reply<std::optional<Execution>> reply) override;
 
@@ -282,7 +283,8 @@ std::vector<Event> RemoteEngine::history(const std::string&, const ExecutionId& 
 }
 
 std::shared_ptr<Waiting> RemoteEngine::wait_workflow(const std::string&, const std::string& workflow_id, Duration wait,
-                                                     Reply<std::optional<Execution>> reply) {
+                                                     Reply<std::optional<Execution>> reply,
+                                                     const std::optional<ExecutionId>&) {
   answer(reply, [&] { return wait_at("/v1/workflows/" + percent_encode(workflow_id), wait); });
   return nullptr;
 }

@@ -1,6 +1,9 @@
 #include "core/lease.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "core/hash.h"
 
 namespace hapax {
 
@@ -24,6 +27,13 @@ LeaseSecret LeaseSecret::generate() {
   LeaseSecret secret;
   fill_random(secret.bytes.data(), secret.bytes.size());
   return secret;
+}
+
+LeaseToken LeaseToken::next() const {
+  LeaseToken token{execution, attempt + 1, {}};
+  const Digest digest = sha256(to_string());
+  std::copy_n(digest.begin(), token.secret.bytes.size(), token.secret.bytes.begin());
+  return token;
 }
 
 std::string LeaseToken::to_string() const {

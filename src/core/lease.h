@@ -27,6 +27,9 @@ struct LeaseToken {
 
   auto operator<=>(const LeaseToken&) const = default;
 
+  // Of the next attempt, where whoever holds this one goes on by himself. Always the same.
+  LeaseToken next() const;
+
   std::string to_string() const;  // 48 characters, safe in a URL, opaque to everybody else
   static std::optional<LeaseToken> parse(std::string_view text);
 };

@@ -119,10 +119,7 @@ void ClaimDesk::looked(const std::shared_ptr<Call>& call, Answer<std::vector<Cla
   try {
     ClaimOutcome outcome = std::move(std::move(answer).get().front());
     const bool filled = outcome.executions.size() == static_cast<std::size_t>(call->call.limit);
-    if (!filled && call->waits) {
-      std::lock_guard lock(mutex_);
-      note_empty(*call, outcome.next_at);
-    }
+    if (!filled && call->waits) note_empty(*call, outcome.next_at);
     if (!outcome.executions.empty()) {
       const auto next_at = outcome.next_at;
       std::vector<Claimed> claimed = with_events(std::move(outcome));
@@ -274,6 +271,7 @@ std::vector<std::uint64_t> ClaimDesk::announced_for(const Call& call) const {
 void ClaimDesk::note_empty(const Call& call, const std::optional<Time>& next_at) {
   auto until = std::chrono::steady_clock::now() + kTrustEmpty;
   if (next_at) until = std::min(until, std::chrono::steady_clock::now() + (*next_at - store_.now()));
+  std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < call.keys.size(); ++i) {
     const auto found = queues_.find(call.keys[i]);
     if (found != queues_.end() && found->second.announced == call.announced[i]) found->second.empty = {until, next_at};
@@ -281,11 +279,10 @@ void ClaimDesk::note_empty(const Call& call, const std::optional<Time>& next_at)
 }
 
 std::optional<ClaimDesk::Empty> ClaimDesk::known_empty(const Call& call) const {
-  Empty known{std::chrono::steady_clock::time_point::max(), std::nullopt};
+  Empty known;
   for (const QueueKey& key : call.keys) {
     const std::optional<Empty>& empty = queues_.at(key).empty;
     if (!empty || empty->until <= std::chrono::steady_clock::now()) return std::nullopt;
-    known.until = std::min(known.until, empty->until);
     if (empty->next_at && (!known.next_at || *empty->next_at < *known.next_at)) known.next_at = empty->next_at;
   }
   return known;
@@ -294,14 +291,12 @@ std::optional<ClaimDesk::Empty> ClaimDesk::known_empty(const Call& call) const {
 void ClaimDesk::fall_asleep(const std::shared_ptr<Call>& call) {
   call->state = Call::State::asleep;
   for (const QueueKey& key : call->keys) queues_[key].asleep.emplace(call->arrival, call);
-  if (call->call.workflows) asleep_for_turns_.emplace(call->arrival, call);
   ++asleep_;
 }
 
 void ClaimDesk::wake_up(Call& call) {
   call.state = Call::State::looking;
   for (const QueueKey& key : call.keys) queues_[key].asleep.erase(call.arrival);
-  asleep_for_turns_.erase(call.arrival);
   --asleep_;
 }
 
@@ -338,53 +333,41 @@ void ClaimDesk::wake(Queue& queue, std::size_t count, std::vector<std::shared_pt
 
 // ---- lending
 
-// As many as may be needed for so many executions. With the lock held.
-void ClaimDesk::lend(Calls& asleep, std::size_t count, Loan& loan) {
-  for (auto left = static_cast<std::int64_t>(count); left > 0 && !asleep.empty();) {
-    const std::shared_ptr<Call> call = asleep.begin()->second;
-    left -= call->call.limit;
-    wake_up(*call);
-    call->announced = announced_for(*call);
-    loan.waiters_.requests.push_back(request_of(*call));
-    loan.calls_.push_back(call);
-  }
+ClaimDesk::Loan ClaimDesk::lend(std::span<const Submission> submissions) { return Loan(*this, submissions); }
+ClaimDesk::Loan ClaimDesk::lend_late() { return Loan(*this); }
+
+ClaimDesk::Loan::Loan(ClaimDesk& desk, std::span<const Submission> submissions) : desk_(desk) {
+  if (desk_.asleep_ == 0 || !desk_.store_.hands_out()) return;
+  Counts counts;
+  for (const auto& submission : submissions) ++counts[key_of(submission.execution)];
+  desk_.lend(counts, *this);
 }
 
-ClaimDesk::Loan ClaimDesk::lend(const Counts& counts) {
-  Loan loan(*this);
+ClaimDesk::Loan::Loan(ClaimDesk& desk) : desk_(desk) {
+  waiters_.join = [this](const std::vector<Execution*>& candidates) {
+    if (desk_.asleep_ == 0) return;
+    Counts counts;
+    for (const Execution* candidate : candidates) ++counts[key_of(*candidate)];
+    desk_.lend(counts, *this);
+  };
+}
+
+// As many calls as may be needed for so many executions.
+void ClaimDesk::lend(const Counts& counts, Loan& loan) {
   std::lock_guard lock(mutex_);
   for (const auto& [key, count] : counts) {
     const auto queue = queues_.find(key);
-    if (queue != queues_.end()) lend(queue->second.asleep, count, loan);
+    if (queue == queues_.end()) continue;
+    Calls& asleep = queue->second.asleep;
+    for (auto left = static_cast<std::int64_t>(count); left > 0 && !asleep.empty();) {
+      const std::shared_ptr<Call> call = asleep.begin()->second;
+      left -= call->call.limit;
+      wake_up(*call);
+      call->announced = announced_for(*call);
+      loan.waiters_.requests.push_back(request_of(*call));
+      loan.calls_.push_back(call);
+    }
   }
-  return loan;
-}
-
-ClaimDesk::Loan ClaimDesk::lend(std::span<const Submission> submissions) {
-  Counts counts;
-  if (!may_lend()) return Loan(*this);
-  for (const auto& submission : submissions) ++counts[key_of(submission.execution)];
-  return lend(counts);
-}
-
-ClaimDesk::Loan ClaimDesk::lend(std::span<const Turn> turns) {
-  Counts counts;
-  if (!may_lend()) return Loan(*this);
-  for (const Turn& turn : turns) {
-    for (const Turn::Start& start : turn.starts) ++counts[key_of(start.submission.execution)];
-  }
-  return lend(counts);
-}
-
-// Which workflow a step is of, and where its turns wait, is the store's to know.
-ClaimDesk::Loan ClaimDesk::lend(std::span<const Report> reports) {
-  Loan loan(*this);
-  if (!may_lend()) return loan;
-  const auto steps = std::count_if(reports.begin(), reports.end(),
-                                   [](const Report& report) { return is_step_id(report.token.execution); });
-  std::lock_guard lock(mutex_);
-  lend(asleep_for_turns_, static_cast<std::size_t>(steps), loan);
-  return loan;
 }
 
 ClaimDesk::Loan::~Loan() {

@@ -50,11 +50,10 @@ class ClaimDesk {
   using Counts = std::map<QueueKey, std::size_t>;
 
   class Loan;
-  // Calls that are asleep, for a verb of the store that may hand out to them what these make claimable: tasks and workflows, or
-  // turns of the workflows that the reported steps are of.
+  // Calls that are asleep, for a verb of the store that may hand out to them what it makes claimable. Those that may be needed for
+  // these submissions, at once; or those that are asleep by the time the verb knows what it can hand out.
   Loan lend(std::span<const Submission> submissions);
-  Loan lend(std::span<const Turn> turns);
-  Loan lend(std::span<const Report> reports);
+  Loan lend_late();
 
   // So many executions became claimable in this queue: wakes as many waiting calls, the longest waiting first.
   void announce(const QueueKey& key, std::size_t count);
@@ -90,20 +89,19 @@ class ClaimDesk {
   void looked(const std::shared_ptr<Call>& call, Answer<std::vector<ClaimOutcome>> answer);
   void deliver(const std::shared_ptr<Call>& call, std::vector<Claimed> claimed);
   bool sleep_or_end(const std::shared_ptr<Call>& call, const std::optional<Time>& next_at);
-  bool may_lend() const { return asleep_ > 0 && store_.hands_out(); }
-  Loan lend(const Counts& counts);
+  void lend(const Counts& counts, Loan& loan);
   void end_wait(const std::shared_ptr<Call>& call);
   static ClaimRequest request_of(const Call& call);
   void arm(const std::shared_ptr<Call>& call, Time next_at);
   void pass_on(const std::shared_ptr<Call>& call);
 
+  void note_empty(const Call& call, const std::optional<Time>& next_at);
+
   // With the lock held.
   std::vector<std::uint64_t> announced_for(const Call& call) const;
-  void note_empty(const Call& call, const std::optional<Time>& next_at);
   std::optional<Empty> known_empty(const Call& call) const;
   void fall_asleep(const std::shared_ptr<Call>& call);
   void wake_up(Call& call);
-  void lend(Calls& asleep, std::size_t count, Loan& loan);
   void enter(Call& call);
   void leave(Call& call);
   void wake(Queue& queue, std::size_t count, std::vector<std::shared_ptr<Call>>& woken);
@@ -114,7 +112,6 @@ class ClaimDesk {
   mutable std::mutex mutex_;
   std::map<QueueKey, Queue> queues_;
   std::map<std::vector<QueueKey>, Timer::Key> alarms_;  // for each set of queues that is waited for
-  Calls asleep_for_turns_;
   std::atomic<std::size_t> asleep_ = 0;
   std::uint64_t arrivals_ = 0;
   std::int64_t waiting_ = 0;
@@ -126,10 +123,9 @@ class ClaimDesk {
 // knows what it did.
 class ClaimDesk::Loan {
  public:
-  explicit Loan(ClaimDesk& desk) : desk_(desk) {}
   ~Loan();
-  Loan(Loan&&) = default;
-  Loan& operator=(Loan&&) = delete;
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
 
   Waiters& waiters() { return waiters_; }
   // The verb is committed: gives the calls what they were handed. Tells what that was.
@@ -137,6 +133,9 @@ class ClaimDesk::Loan {
 
  private:
   friend class ClaimDesk;
+
+  Loan(ClaimDesk& desk, std::span<const Submission> submissions);
+  explicit Loan(ClaimDesk& desk);
 
   ClaimDesk& desk_;
   Waiters waiters_;

@@ -208,24 +208,23 @@ TEST_F(ClaimDeskTest, ALoanOutlivesTheEndOfAllWaits) {
   EXPECT_THAT(call.claimed.get(), IsEmpty());
 }
 
-TEST_F(ClaimDeskTest, ReportsOfStepsBorrowThoseWhoWaitForTurns) {
-  Call for_tasks = begin();
-  Call for_turns = begin({"flows"}, 1, true);
+TEST_F(ClaimDeskTest, WhoFallsAsleepWhileAVerbIsUnderWayMayJoin) {
+  ClaimDesk::Loan loan = desk_.lend_late();
+  EXPECT_THAT(loan.waiters().requests, IsEmpty());
+  Call call = begin();
+  Call for_turns = begin({"work"}, 1, true);
   await_asleep(1);
-  const ExecutionId step = step_id(test_id(1), "charge", 1);
-  const std::vector<Report> of_step{{{step, 1, test_secret(1)}, Report::Completed{}}};
-  const std::vector<Report> of_task{{{test_id(2), 1, test_secret(1)}, Report::Completed{}}};
-  EXPECT_THAT(desk_.lend(of_task).waiters().requests, IsEmpty());
-  for (;;) {  // until it is asleep, too
-    ClaimDesk::Loan loan = desk_.lend(of_step);
-    const auto lent = loan.waiters().requests;
-    loan.deliver();
-    if (lent.empty()) continue;
-    EXPECT_THAT(lent.at(0).queues, ElementsAre("flows"));
-    break;
-  }
-  for_tasks.waiting->cancel();
+  Submission task = Task();
+  loan.waiters().join({&task.execution});
+  ASSERT_EQ(loan.waiters().requests.size(), 1U);
+  EXPECT_TRUE(loan.waiters().requests[0].tasks);
+  task.execution.queue = "elsewhere";
+  loan.waiters().join({&task.execution});
+  EXPECT_EQ(loan.waiters().requests.size(), 1U);
+  loan.deliver();
+  call.waiting->cancel();
   for_turns.waiting->cancel();
+  EXPECT_THAT(call.claimed.get(), IsEmpty());
 }
 
 }  // namespace

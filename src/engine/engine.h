@@ -111,7 +111,8 @@ struct TurnRequest {
 
   LeaseToken token;
   std::string name_space;
-  std::int64_t seen = 0;  // the latest event that this turn knew
+  std::optional<Report> step;  // that ends with this turn, which follows it unclaimed; the token is the last turn's
+  std::int64_t seen = 0;       // the latest event that this turn knew
   std::vector<Command> commands;
   std::variant<Turn::Suspended, Turn::Completed, Turn::Failed, Turn::Stuck, Continued> end;
 };
@@ -184,9 +185,11 @@ class Engine {
   virtual std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) = 0;
   virtual std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                                      std::int32_t limit) = 0;
-  // As wait_closed(), over all runs that the workflow continues as.
+  // As wait_closed(), over all runs that the workflow continues as. Who has just started it may say which run that is: then it need
+  // not be looked for, unless it did not complete and there may be another by now.
   virtual std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id,
-                                                 Duration wait, Reply<std::optional<Execution>> reply) = 0;
+                                                 Duration wait, Reply<std::optional<Execution>> reply,
+                                                 const std::optional<ExecutionId>& started = {}) = 0;
 
   // Answers once the execution is closed or the wait is over, with the execution as it is then; nothing if unknown.
   virtual std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,

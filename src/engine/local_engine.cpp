@@ -44,7 +44,8 @@ class StoreEngine final : public LocalEngine {
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                        Reply<std::optional<Execution>> reply) override;
   std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id, Duration wait,
-                                         Reply<std::optional<Execution>> reply) override;
+                                         Reply<std::optional<Execution>> reply,
+                                         const std::optional<ExecutionId>& started) override;
 
   std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) override;
   std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
@@ -78,6 +79,8 @@ class StoreEngine final : public LocalEngine {
   std::vector<FinishOutcome> commit_reports(std::span<const Report> reports);
   std::vector<ControlOutcome> commit_controls(std::span<const ControlRequest> requests);
   std::vector<TurnOutcome> commit_resolved(std::span<const Turn> turns);
+  void count_finished(const FinishOutcome& outcome, Announcements& ready, Announcements& left);
+  void announce_finished(Announcements ready, const Announcements& left);
   void spread(const Effects& effects);
   void handed_out(const std::vector<Claimed>& claimed);
   void give_back(const std::vector<Claimed>& claimed);
@@ -293,29 +296,40 @@ void StoreEngine::finish(std::vector<Report> reports, Reply<std::vector<FinishOu
 }
 
 std::vector<FinishOutcome> StoreEngine::commit_reports(std::span<const Report> reports) {
-  ClaimDesk::Loan loan = claims_.lend(reports);
+  ClaimDesk::Loan loan = claims_.lend_late();
   std::vector<FinishOutcome> outcomes = store_->finish(reports, loan.waiters());
   loan.deliver();
-  Announcements ready, left;
+  Announcements ready, left;  // queues, and those where it may matter that one has left
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const FinishOutcome& outcome = outcomes[i];
-    if (!outcome.accepted) {
-      ++leases_lost_;
-      continue;
-    }
-    (outcome.status == Status::completed ? completed_ : failed_attempts_) += 1;
     const ExecutionId& id = reports[i].token.execution;
     const bool is_alone = reports.size() == 1 && !outcome.purged;
-    if (is_closed(outcome.status)) is_alone ? results_.closed_now(id) : results_.closed(id, outcome.purged);
+    if (outcome.accepted && is_closed(outcome.status)) {
+      is_alone ? results_.closed_now(id) : results_.closed(id, outcome.purged);
+    }
     spread(outcome.effects);
-    const bool makes_room = !is_closed(outcome.status) || outcome.had_concurrency_key;
-    (makes_room ? ready : left)[{outcome.name_space, outcome.queue}] += 1;
+    count_finished(outcome, ready, left);
   }
+  announce_finished(std::move(ready), left);
+  return outcomes;
+}
+
+void StoreEngine::count_finished(const FinishOutcome& outcome, Announcements& ready, Announcements& left) {
+  if (!outcome.accepted) {
+    ++leases_lost_;
+    return;
+  }
+  (outcome.status == Status::completed ? completed_ : failed_attempts_) += 1;
+  const bool makes_room = !is_closed(outcome.status) || outcome.had_concurrency_key;
+  (makes_room ? ready : left)[{outcome.name_space, outcome.queue}] += 1;
+}
+
+// That something ended makes room for others where the queue has a limit.
+void StoreEngine::announce_finished(Announcements ready, const Announcements& left) {
   for (const auto& [key, count] : left) {
     if (settings_.queue(key.name_space, key.queue).max_running) ready[key] += count;
   }
   announce(ready);
-  return outcomes;
 }
 
 void StoreEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
@@ -352,15 +366,23 @@ void StoreEngine::commit_turns(std::vector<TurnRequest> requests, Reply<std::vec
 }
 
 std::vector<TurnOutcome> StoreEngine::commit_resolved(std::span<const Turn> turns) {
-  ClaimDesk::Loan loan = claims_.lend(turns);
+  ClaimDesk::Loan loan = claims_.lend_late();
   std::vector<TurnOutcome> outcomes = store_->commit_turns(turns, loan.waiters());
   loan.deliver();
   Effects effects;
-  for (const TurnOutcome& outcome : outcomes) {
-    if (!outcome.accepted) ++leases_lost_;
+  Announcements ready, left;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const TurnOutcome& outcome = outcomes[i];
     effects.add(outcome.effects);
+    if (!outcome.step) {
+      if (!outcome.accepted) ++leases_lost_;
+      continue;
+    }
+    count_finished(*outcome.step, ready, left);
+    if (is_closed(outcome.step->status)) results_.closed(turns[i].step->token.execution);
   }
   spread(effects);
+  announce_finished(std::move(ready), left);
   return outcomes;
 }
 
@@ -398,13 +420,14 @@ std::vector<Event> StoreEngine::history(const std::string& name_space, const Exe
 }
 
 std::shared_ptr<Waiting> StoreEngine::wait_workflow(const std::string& name_space, const std::string& workflow_id,
-                                                    Duration wait, Reply<std::optional<Execution>> reply) {
+                                                    Duration wait, Reply<std::optional<Execution>> reply,
+                                                    const std::optional<ExecutionId>& started) {
   if (stopped_) {
     reply(std::make_exception_ptr(Failure(Failure::Code::stopped, "the engine is shutting down")));
     return nullptr;
   }
   return wait_for_runs(results_, reader_, name_space, wait, std::move(reply),
-                       [this, name_space, workflow_id] { return find_workflow(name_space, workflow_id); });
+                       [this, name_space, workflow_id] { return find_workflow(name_space, workflow_id); }, started);
 }
 
 // ---- results, sweeps
@@ -450,33 +473,11 @@ bool StoreEngine::release_identity(const std::string& name_space, const Identity
 // ---- settings
 
 QueueView StoreEngine::queue(const std::string& name_space, const std::string& name) {
-  QueueView view = settings_.queue_view(name_space, name);
-  view.count = {name_space, name, 0, 0, {}};
-  for (QueueCount& count : store_->count()) {
-    if (count.name_space == name_space && count.queue == name) {
-      view.count = std::move(count);
-      view.known = true;
-    }
-  }
-  return view;
+  return settings_.queue_view(name_space, name, store_->count());
 }
 
 std::vector<QueueView> StoreEngine::queues(const std::string& name_space) {
-  std::map<std::string, QueueView> views;
-  for (const std::string& name : settings_.queue_names(name_space)) {
-    views[name] = settings_.queue_view(name_space, name);
-    views[name].count = {name_space, name, 0, 0, {}};
-  }
-  for (QueueCount& count : store_->count()) {
-    if (count.name_space != name_space) continue;
-    const std::string name = count.queue;
-    if (!views.contains(name)) views[name] = settings_.queue_view(name_space, name);
-    views[name].known = true;
-    views[name].count = std::move(count);
-  }
-  std::vector<QueueView> list;
-  for (auto& [name, view] : views) list.push_back(std::move(view));
-  return list;
+  return settings_.queue_views(name_space, store_->count());
 }
 
 QueueView StoreEngine::put_queue(const std::string& name_space, const std::string& name,

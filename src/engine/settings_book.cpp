@@ -111,6 +111,36 @@ QueueView SettingsBook::queue_view(const std::string& name_space, const std::str
   return view;
 }
 
+QueueView SettingsBook::queue_view(const std::string& name_space, const std::string& name,
+                                   std::vector<QueueCount> counts) const {
+  QueueView view = queue_view(name_space, name);
+  view.count = {name_space, name, 0, 0, {}};
+  for (QueueCount& count : counts) {
+    if (count.name_space != name_space || count.queue != name) continue;
+    view.count = std::move(count);
+    view.known = true;
+  }
+  return view;
+}
+
+std::vector<QueueView> SettingsBook::queue_views(const std::string& name_space, std::vector<QueueCount> counts) const {
+  std::map<std::string, QueueView> views;
+  for (const std::string& name : queue_names(name_space)) {
+    views[name] = queue_view(name_space, name);
+    views[name].count = {name_space, name, 0, 0, {}};
+  }
+  for (QueueCount& count : counts) {
+    if (count.name_space != name_space) continue;
+    const std::string name = count.queue;
+    if (!views.contains(name)) views[name] = queue_view(name_space, name);
+    views[name].known = true;
+    views[name].count = std::move(count);
+  }
+  std::vector<QueueView> list;
+  for (auto& [name, view] : views) list.push_back(std::move(view));
+  return list;
+}
+
 TypeView SettingsBook::type_view(const std::string& name_space, const std::string& name) const {
   std::lock_guard lock(mutex_);
   TypeView view;

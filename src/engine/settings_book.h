@@ -31,8 +31,10 @@ class SettingsBook {
   // As the API put them, without the file's.
   QueueSettings queue_document(const std::string& name_space, const std::string& name) const;
 
-  // With the file's part named. The count is left to the caller.
+  // With the file's part named. The count is left to the caller, or taken from all counts that there are.
   QueueView queue_view(const std::string& name_space, const std::string& name) const;
+  QueueView queue_view(const std::string& name_space, const std::string& name, std::vector<QueueCount> counts) const;
+  std::vector<QueueView> queue_views(const std::string& name_space, std::vector<QueueCount> counts) const;
   TypeView type_view(const std::string& name_space, const std::string& name) const;
   std::vector<std::string> namespaces_with(const std::string& queue) const;  // where the API has named it
   std::vector<std::string> queue_names(const std::string& name_space) const;

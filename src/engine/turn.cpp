@@ -4,6 +4,7 @@
 
 #include <mutex>
 #include <type_traits>
+#include <utility>
 
 #include "core/canonical_json.h"
 #include "engine/submit.h"
@@ -36,6 +37,7 @@ Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const Engin
   Turn turn;
   turn.token = request.token;
   turn.name_space = request.name_space;
+  turn.step = std::move(request.step);
   turn.seen = request.seen;
   for (TurnRequest::Command& command : request.commands) {
     Event& event = command.event;
@@ -94,28 +96,18 @@ using Steady = std::chrono::steady_clock;
 
 class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsWait> {
  public:
-  RunsWait(ResultDesk& results, std::string name_space, Duration wait, Reply<std::optional<Execution>> reply)
-      : results_(results), name_space_(std::move(name_space)), until_(Steady::now() + wait), reply_(std::move(reply)) {}
+  RunsWait(ResultDesk& results, Timer& reader, std::string name_space, Duration wait,
+           Reply<std::optional<Execution>> reply, std::function<std::optional<Execution>()> find)
+      : results_(results),
+        reader_(reader),
+        name_space_(std::move(name_space)),
+        until_(Steady::now() + wait),
+        reply_(std::move(reply)),
+        find_(std::move(find)) {}
 
-  void begin(const std::function<std::optional<Execution>()>& find) {
-    std::optional<Execution> run;
-    try {
-      run = find();
-    } catch (...) {
-      return reply_(std::current_exception());
-    }
-    run ? wait_for(run->id) : reply_(std::optional<Execution>());
-  }
-
-  void wait_for(const ExecutionId& run) {
-    const auto left = std::chrono::duration_cast<Duration>(until_ - Steady::now());
-    auto waiting = results_.wait(name_space_, run, std::max(left, Duration(0)),
-                                 [self = shared_from_this()](Answer<std::optional<Execution>> answer) {
-                                   self->answered(std::move(answer));
-                                 });
-    const std::lock_guard lock(mutex_);
-    current_ = std::move(waiting);
-    if (cancelled_ && current_) current_->cancel();
+  void begin(const std::optional<ExecutionId>& started) {
+    may_have_successor_ = started.has_value();
+    started ? wait_for(*started) : reader_.soon([self = shared_from_this()] { self->look_for_run(); });
   }
 
   void cancel() override {
@@ -129,6 +121,30 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
   }
 
  private:
+  void look_for_run() {
+    std::optional<Execution> run;
+    const ResultDesk::Mark mark = results_.mark();
+    try {
+      run = find_();
+    } catch (...) {
+      return reply_(std::current_exception());
+    }
+    const bool is_open = run && !is_closed(run->status);
+    run ? wait_for(run->id, is_open ? std::optional(mark) : std::nullopt) : reply_(std::optional<Execution>());
+  }
+
+  void wait_for(const ExecutionId& run, std::optional<ResultDesk::Mark> found_open_since = {}) {
+    const auto left = std::chrono::duration_cast<Duration>(until_ - Steady::now());
+    auto waiting = results_.wait(name_space_, run, std::max(left, Duration(0)),
+                                 [self = shared_from_this()](Answer<std::optional<Execution>> answer) {
+                                   self->answered(std::move(answer));
+                                 },
+                                 found_open_since);
+    const std::lock_guard lock(mutex_);
+    current_ = std::move(waiting);
+    if (cancelled_ && current_) current_->cancel();
+  }
+
   void answered(Answer<std::optional<Execution>> answer) {
     std::optional<Execution> run;
     try {
@@ -137,13 +153,22 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
       return reply_(std::current_exception());
     }
     if (run && run->run.continued_as) return wait_for(*run->run.continued_as);
-    reply_(std::move(run));
+    // Another may have been started in the place of one that is gone, or that did not complete.
+    const bool is_last = run && (!is_closed(run->status) || run->status == Status::completed);
+    if (!is_last && std::exchange(may_have_successor_, false)) {
+      reader_.soon([self = shared_from_this()] { self->look_for_run(); });
+    } else {
+      reply_(std::move(run));
+    }
   }
 
   ResultDesk& results_;
+  Timer& reader_;
   const std::string name_space_;
   const Steady::time_point until_;
   const Reply<std::optional<Execution>> reply_;
+  const std::function<std::optional<Execution>()> find_;
+  bool may_have_successor_ = false;
   std::mutex mutex_;
   std::shared_ptr<Waiting> current_;
   bool cancelled_ = false;
@@ -153,9 +178,11 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
 
 std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, Timer& reader, const std::string& name_space, Duration wait,
                                        Reply<std::optional<Execution>> reply,
-                                       std::function<std::optional<Execution>()> find) {
-  auto waiting = std::make_shared<RunsWait>(results, name_space, wait, std::move(reply));
-  reader.soon([waiting, find = std::move(find)] { waiting->begin(find); });
+                                       std::function<std::optional<Execution>()> find,
+                                       const std::optional<ExecutionId>& started) {
+  auto waiting =
+      std::make_shared<RunsWait>(results, reader, name_space, wait, std::move(reply), std::move(find));
+  waiting->begin(started);
   return waiting;
 }
 

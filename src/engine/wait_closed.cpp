@@ -1,8 +1,16 @@
 #include "engine/wait_closed.h"
 
 #include <algorithm>
+#include <map>
 
 namespace hapax {
+
+namespace {
+
+constexpr std::size_t kMostAtOnce = 500;  // are read
+constexpr std::size_t kLatest = 256;      // closings that are remembered
+
+}  // namespace
 
 struct ResultDesk::Call : Waiting, std::enable_shared_from_this<Call> {
   Call(ResultDesk& d, std::string n, const ExecutionId& i, Reply<std::optional<Execution>> r)
@@ -22,38 +30,77 @@ struct ResultDesk::Call : Waiting, std::enable_shared_from_this<Call> {
 };
 
 std::shared_ptr<Waiting> ResultDesk::wait(const std::string& name_space, const ExecutionId& id, Duration wait,
-                                          Reply<std::optional<Execution>> reply) {
+                                          Reply<std::optional<Execution>> reply, std::optional<Mark> found_open_since) {
   auto call = std::make_shared<Call>(*this, name_space, id, std::move(reply));
+  bool is_open;
   {
     // Known before it looks, so that no closing falls between the two.
     std::lock_guard lock(mutex_);
     calls_.emplace(id, call);
     call->over = wait.count() == 0 || stopping_;
+    is_open = found_open_since && !call->over && !may_be_closed_since(*found_open_since, id);
     if (!call->over) {
       call->deadline = timer_.after(wait, [weak = std::weak_ptr(call)] {
         if (auto waiting = weak.lock()) waiting->desk.end_wait(waiting);
       });
     }
   }
+  if (is_open) return call;
   if (stopping_) {
-    look(call);  // the reader may be gone already
+    look({call});  // the reader may be gone already
   } else {
-    reader_.soon([this, call] { look(call); });
+    look_soon(call);
   }
   return call;
 }
 
-void ResultDesk::look(const std::shared_ptr<Call>& call) {
+void ResultDesk::look_soon(const std::shared_ptr<Call>& call) {
+  {
+    std::lock_guard lock(mutex_);
+    to_look_.push_back(call);
+    if (to_look_.size() > 1) return;  // somebody has told the reader
+  }
+  reader_.soon([this] {
+    Calls calls;
+    {
+      std::lock_guard lock(mutex_);
+      calls.swap(to_look_);
+    }
+    look(calls);
+  });
+}
+
+void ResultDesk::look(const Calls& calls) {
+  std::map<std::string, Calls> by_name_space;
+  for (const auto& call : calls) by_name_space[call->name_space].push_back(call);
+  for (const auto& [name_space, of_one] : by_name_space) {
+    for (std::span rest(of_one); !rest.empty(); rest = rest.subspan(std::min(kMostAtOnce, rest.size()))) {
+      look(name_space, rest.first(std::min(kMostAtOnce, rest.size())));
+    }
+  }
+}
+
+void ResultDesk::look(const std::string& name_space, std::span<const std::shared_ptr<Call>> calls) {
+  std::vector<ExecutionId> ids;
+  for (const auto& call : calls) ids.push_back(call->id);
+  std::vector<std::optional<Execution>> found;
   try {
-    std::optional<Execution> execution = store_.find(call->name_space, call->id);
+    found = store_.find_all(name_space, ids);
+  } catch (const Failure& failure) {
+    // One that cannot be read must not take the others with it.
+    const bool one_by_one = calls.size() > 1 && !failure.safe_to_retry();
+    for (const auto& call : calls) {
+      one_by_one ? look(name_space, {&call, 1}) : end(call, std::current_exception());
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < calls.size(); ++i) {
     bool over;
     {
       std::lock_guard lock(mutex_);
-      over = call->over;
+      over = calls[i]->over;
     }
-    if (over || !execution || is_closed(execution->status)) end(call, std::move(execution));
-  } catch (...) {
-    end(call, std::current_exception());
+    if (over || !found[i] || is_closed(found[i]->status)) end(calls[i], std::move(found[i]));
   }
 }
 
@@ -74,12 +121,27 @@ void ResultDesk::end_wait(const std::shared_ptr<Call>& call) {
     std::lock_guard lock(mutex_);
     call->over = true;
   }
-  reader_.soon([this, call] { look(call); });
+  look_soon(call);
 }
 
-std::vector<std::shared_ptr<ResultDesk::Call>> ResultDesk::calls_for(const ExecutionId& id) const {
-  std::vector<std::shared_ptr<Call>> calls;
+ResultDesk::Mark ResultDesk::mark() const {
   std::lock_guard lock(mutex_);
+  return closings_;
+}
+
+bool ResultDesk::may_be_closed_since(Mark mark, const ExecutionId& id) const {
+  const Mark since = closings_ - mark;
+  if (since > latest_.size()) return true;
+  return std::find(latest_.end() - static_cast<std::ptrdiff_t>(since), latest_.end(), id) != latest_.end();
+}
+
+// Of an execution that was closed.
+ResultDesk::Calls ResultDesk::calls_for(const ExecutionId& id) {
+  Calls calls;
+  std::lock_guard lock(mutex_);
+  ++closings_;
+  latest_.push_back(id);
+  if (latest_.size() > kLatest) latest_.pop_front();
   const auto [first, last] = calls_.equal_range(id);
   for (auto entry = first; entry != last; ++entry) calls.push_back(entry->second);
   return calls;
@@ -90,26 +152,26 @@ void ResultDesk::closed(const ExecutionId& id, std::optional<Execution> purged) 
     if (purged && purged->name_space == call->name_space) {
       end(call, purged);
     } else {
-      reader_.soon([this, call] { look(call); });
+      look_soon(call);
     }
   }
 }
 
-void ResultDesk::closed_now(const ExecutionId& id) {
-  for (const auto& call : calls_for(id)) look(call);
-}
+void ResultDesk::closed_now(const ExecutionId& id) { look(calls_for(id)); }
 
 void ResultDesk::look_again() {
-  std::vector<std::shared_ptr<Call>> calls;
+  Calls calls;
   {
     std::lock_guard lock(mutex_);
+    ++closings_;
+    latest_.clear();
     for (const auto& [id, call] : calls_) calls.push_back(call);
   }
-  for (const auto& call : calls) look(call);
+  look(calls);
 }
 
 void ResultDesk::stop() {
-  std::vector<std::shared_ptr<Call>> calls;
+  Calls calls;
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -118,7 +180,7 @@ void ResultDesk::stop() {
       calls.push_back(call);
     }
   }
-  for (const auto& call : calls) look(call);
+  look(calls);
 }
 
 std::int64_t ResultDesk::waiting() const {

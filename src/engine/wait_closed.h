@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,13 +19,18 @@
 
 namespace hapax {
 
-// Reads run on the `reader`'s thread, not on the caller's, which may be the server's only one; but for closed_now().
+// Reads run on the `reader`'s thread, not on the caller's, which may be the server's only one; but for closed_now(). One read serves
+// all who have come meanwhile.
 class ResultDesk {
  public:
   ResultDesk(Store& store, Timer& timer, Timer& reader) : store_(store), timer_(timer), reader_(reader) {}
 
+  // A moment. What the caller read after it, and found open, need not be read again if nobody has closed it since.
+  using Mark = std::uint64_t;
+  Mark mark() const;
+
   std::shared_ptr<Waiting> wait(const std::string& name_space, const ExecutionId& id, Duration wait,
-                                Reply<std::optional<Execution>> reply);
+                                Reply<std::optional<Execution>> reply, std::optional<Mark> found_open_since = {});
 
   // The execution was closed: answers whoever waits for it. `purged` is what it was if closing it deleted it.
   void closed(const ExecutionId& id, std::optional<Execution> purged = {});
@@ -41,8 +48,13 @@ class ResultDesk {
  private:
   struct Call;
 
-  std::vector<std::shared_ptr<Call>> calls_for(const ExecutionId& id) const;
-  void look(const std::shared_ptr<Call>& call);
+  using Calls = std::vector<std::shared_ptr<Call>>;
+
+  Calls calls_for(const ExecutionId& id);
+  bool may_be_closed_since(Mark mark, const ExecutionId& id) const;  // with the lock held
+  void look_soon(const std::shared_ptr<Call>& call);
+  void look(const Calls& calls);
+  void look(const std::string& name_space, std::span<const std::shared_ptr<Call>> calls);
   void end(const std::shared_ptr<Call>& call, Answer<std::optional<Execution>> answer);
   void end_wait(const std::shared_ptr<Call>& call);
 
@@ -52,6 +64,9 @@ class ResultDesk {
   mutable std::mutex mutex_;
   std::atomic<bool> stopping_ = false;
   std::unordered_multimap<ExecutionId, std::shared_ptr<Call>> calls_;
+  Calls to_look_;
+  Mark closings_ = 0;              // ever
+  std::deque<ExecutionId> latest_;  // the last of them, or all since anything may have been closed
 };
 
 }  // namespace hapax

@@ -31,7 +31,12 @@ struct Leases {
   std::vector<bool> known;
 };
 
-// What became of what was sent under each lease, as the member `name`: ok with what `write` adds, or LeaseLost. 409 if all are lost.
+inline bool changed_something(const FinishOutcome& outcome) { return outcome.accepted; }
+inline bool changed_something(const TurnOutcome& outcome) {
+  return outcome.accepted || (outcome.step && outcome.step->accepted);
+}
+
+// What became of what was sent under each lease, as the member `name`: ok or LeaseLost, and what `write` adds. 409 if all are lost.
 template <class Outcome, class Write>
 Response leases_response(std::string_view name, const Leases& leases, const std::vector<Outcome>& outcomes,
                          Write write) {
@@ -43,12 +48,12 @@ Response leases_response(std::string_view name, const Leases& leases, const std:
     const Outcome* outcome = leases.known[i] ? &outcomes.at(next++) : nullptr;
     items.begin_object().key("lease").string(leases.texts[i]);
     if (outcome && outcome->accepted) {
-      any_accepted = true;
       items.key("ok").boolean(true);
-      write(items, *outcome);
     } else {
       items.key("error").string(kLeaseLost).key("message").string(kLeaseLostMessage);
     }
+    if (outcome) write(items, leases.texts[i], *outcome);
+    any_accepted = any_accepted || (outcome && changed_something(*outcome));
     items.end_object();
   }
   items.end_array();

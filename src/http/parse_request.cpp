@@ -133,26 +133,6 @@ Report::Failed parse_failed(const Json& document, const std::string& at) {
   return failed;
 }
 
-FinishItem parse_finish_item(const Json& document, const std::string& at) {
-  FieldReader fields(document, at);
-  FinishItem item;
-  item.lease = fields.required("lease", fields.string("lease"));
-  const Json* result = fields.any("result");
-  const Json* error = fields.object("error");
-  fields.done();
-  if (result != nullptr && error != nullptr) {
-    throw InvalidField(at, "has both a \"result\" and an \"error\"; an attempt ends in one of them");
-  }
-  if (error != nullptr) {
-    item.outcome = parse_failed(*error, at + "/error");
-  } else {
-    Report::Completed completed;
-    if (result != nullptr) completed.result = canonical_json(*result);
-    item.outcome = std::move(completed);
-  }
-  return item;
-}
-
 // A browser sends what any page tells it to, also to this machine, unless the type is one that it must ask leave for.
 // Other clients may call JSON what curl -d calls it, or nothing.
 void check_media_type(const Request& request) {
@@ -302,6 +282,26 @@ Heartbeat parse_heartbeat(const Json& document) {
   heartbeat.lease = parse_lease(fields);
   fields.done();
   return heartbeat;
+}
+
+FinishItem parse_finish_item(const Json& document, const std::string& at) {
+  FieldReader fields(document, at);
+  FinishItem item;
+  item.lease = fields.required("lease", fields.string("lease"));
+  const Json* result = fields.any("result");
+  const Json* error = fields.object("error");
+  fields.done();
+  if (result != nullptr && error != nullptr) {
+    throw InvalidField(at, "has both a \"result\" and an \"error\"; an attempt ends in one of them");
+  }
+  if (error != nullptr) {
+    item.outcome = parse_failed(*error, at + "/error");
+  } else {
+    Report::Completed completed;
+    if (result != nullptr) completed.result = canonical_json(*result);
+    item.outcome = std::move(completed);
+  }
+  return item;
 }
 
 std::vector<FinishItem> parse_finish(const Json& document) {

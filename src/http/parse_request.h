@@ -52,6 +52,7 @@ struct FinishItem {
   std::string lease;  // as sent
   std::variant<Report::Completed, Report::Failed> outcome;
 };
+FinishItem parse_finish_item(const Json& document, const std::string& at);
 std::vector<FinishItem> parse_finish(const Json& document);
 
 // The filters, cursor and limit of a list.

@@ -119,6 +119,7 @@ TurnItem parse_turn(Json& document, const std::string& at) {
   TurnItem item;
   item.lease = fields.required("lease", fields.string("lease"));
   item.turn.seen = fields.required("seen", fields.integer("seen", 0, std::numeric_limits<std::int64_t>::max()));
+  if (const Json* step = fields.object("step")) item.step = parse_finish_item(*step, fields.pointer("step"));
   const Json* commands = fields.array("commands");
   if (fields.object("end") == nullptr) throw InvalidField(fields.pointer("end"), "is required");
   fields.done();

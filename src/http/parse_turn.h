@@ -1,20 +1,23 @@
 // The turns of workflows as workers send them, read into the engine's values. Throws InvalidField.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/json.h"
 #include "engine/engine.h"
+#include "http/parse_request.h"
 
 namespace hapax::http {
 
 struct TurnItem {
-  std::string lease;  // as sent
-  TurnRequest turn;   // without its token and namespace
+  std::string lease;               // as sent
+  std::optional<FinishItem> step;  // that the turn follows
+  TurnRequest turn;                // without its token, namespace and step
 };
 
-// {"turns":[{"lease","seen","commands":[…],"end":{…}}]} with 1 to 1000 turns. The steps of a turn follow one another.
+// {"turns":[{"lease","step":{…},"seen","commands":[…],"end":{…}}]} with 1 to 1000 turns. The steps of a turn follow one another.
 std::vector<TurnItem> parse_turns(Json document);
 
 }  // namespace hapax::http

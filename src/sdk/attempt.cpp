@@ -36,7 +36,12 @@ RunningTask::RunningTask(Claimed claimed)
     : execution(std::move(claimed.execution)),
       events(std::move(claimed.events)),
       token{execution.id, execution.attempt, *execution.lease_secret},
+      claimed_at(Steady::now()),
       ends_at(end_of(execution)) {}
+
+Time RunningTask::now() const {
+  return *execution.started_at + std::chrono::duration_cast<Duration>(Steady::now() - claimed_at);
+}
 
 Report run_handler(const std::map<std::string, DeclaredTask>& tasks, RunningTask& task, const std::string& name_space) {
   Report report{task.token, Report::Completed{}, name_space};

@@ -26,12 +26,16 @@ class RunningTask {
 
   TaskContext context() const { return TaskContext(*this); }
 
+  // By the clock of the store, as far as it is known here.
+  Time now() const;
+
   // The engine ends the attempt by itself, and has done so or is about to.
   bool is_over() const { return Steady::now() >= ends_at; }
 
   const Execution execution;
   const std::vector<Event> events;  // of a workflow: those that its last turn did not know
   const LeaseToken token;
+  const Steady::time_point claimed_at;
   const Steady::time_point ends_at;  // by its timeout or deadline; never, if it has none
   std::atomic<bool> cancel_requested = false;
 };

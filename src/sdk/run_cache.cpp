@@ -4,16 +4,17 @@
 
 namespace hapax::detail {
 
-std::unique_ptr<WorkflowRun> RunCache::take(const ExecutionId& id) {
-  std::vector<std::unique_ptr<WorkflowRun>> unwound;  // after the lock: that runs code of the program's own
+KeptRun RunCache::take(const ExecutionId& id) {
+  std::vector<KeptRun> unwound;  // after the lock: that runs code of the program's own
   std::lock_guard lock(mutex_);
   unwound.swap(dropped_);
   const auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : remove(found->second);
+  return found == by_id_.end() ? KeptRun() : remove(found->second);
 }
 
-void RunCache::put(const ExecutionId& id, std::unique_ptr<WorkflowRun> run) {
-  std::vector<std::unique_ptr<WorkflowRun>> unwound;
+void RunCache::put(KeptRun run) {
+  const ExecutionId id = run.last_turn.execution;
+  std::vector<KeptRun> unwound;
   std::lock_guard lock(mutex_);
   unwound.swap(dropped_);
   if (const auto found = by_id_.find(id); found != by_id_.end()) unwound.push_back(remove(found->second));
@@ -22,7 +23,7 @@ void RunCache::put(const ExecutionId& id, std::unique_ptr<WorkflowRun> run) {
     return;
   }
   if (runs_.size() == capacity_) unwound.push_back(remove(std::prev(runs_.end())));
-  runs_.emplace_front(id, std::move(run));
+  runs_.push_front(std::move(run));
   by_id_.emplace(id, runs_.begin());
 }
 
@@ -36,9 +37,9 @@ std::size_t RunCache::size() const {
   return runs_.size();
 }
 
-std::unique_ptr<WorkflowRun> RunCache::remove(Runs::iterator run) {
-  std::unique_ptr<WorkflowRun> removed = std::move(run->second);
-  by_id_.erase(run->first);
+KeptRun RunCache::remove(Runs::iterator run) {
+  KeptRun removed = std::move(*run);
+  by_id_.erase(removed.last_turn.execution);
   runs_.erase(run);
   return removed;
 }

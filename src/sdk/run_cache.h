@@ -8,20 +8,25 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/id.h"
+#include "core/lease.h"
 #include "sdk/workflow_run.h"
 
 namespace hapax::detail {
+
+struct KeptRun {
+  std::unique_ptr<WorkflowRun> run;  // null: there is none
+  LeaseToken last_turn;
+};
 
 class RunCache {
  public:
   explicit RunCache(std::size_t capacity) : capacity_(capacity) {}
 
   // The run, if it is kept; from now on it is the caller's.
-  std::unique_ptr<WorkflowRun> take(const ExecutionId& id);
+  KeptRun take(const ExecutionId& id);
 
   // Keeps it, in place of the one that was used longest ago if there is no room.
-  void put(const ExecutionId& id, std::unique_ptr<WorkflowRun> run);
+  void put(KeptRun run);
 
   // Keeps it no longer. Quick: its stack is unwound by the next take() or put().
   void drop(const ExecutionId& id);
@@ -29,15 +34,15 @@ class RunCache {
   std::size_t size() const;
 
  private:
-  using Runs = std::list<std::pair<ExecutionId, std::unique_ptr<WorkflowRun>>>;
+  using Runs = std::list<KeptRun>;
 
-  std::unique_ptr<WorkflowRun> remove(Runs::iterator run);
+  KeptRun remove(Runs::iterator run);
 
   const std::size_t capacity_;
   mutable std::mutex mutex_;
   Runs runs_;  // the latest first
   std::unordered_map<ExecutionId, Runs::iterator> by_id_;
-  std::vector<std::unique_ptr<WorkflowRun>> dropped_;
+  std::vector<KeptRun> dropped_;
 };
 
 }  // namespace hapax::detail

@@ -33,15 +33,39 @@ TurnRequest Turns::run(const Execution& claimed, const std::vector<Event>& event
     std::unique_ptr<WorkflowRun> run = continue_run(claimed, events);
     if (!run) run = replay(workflow->second, claimed, events);
     turn = run->advance(time_of(claimed));
-    if (std::holds_alternative<Turn::Suspended>(turn.end)) kept_.put(claimed.id, std::move(run));
+    const LeaseToken token{claimed.id, claimed.attempt, *claimed.lease_secret};
+    if (std::holds_alternative<Turn::Suspended>(turn.end)) kept_.put({std::move(run), token});
   }
   turn.token = {claimed.id, claimed.attempt, *claimed.lease_secret};
   turn.name_space = app_.name_space();
   return turn;
 }
 
+std::optional<TurnRequest> Turns::follow(const RunningTask& task, const Report& report) {
+  const auto* completed = std::get_if<Report::Completed>(&report.outcome);
+  if (!completed || !task.execution.parent) return std::nullopt;
+  KeptRun kept = kept_.take(*task.execution.parent);
+  if (!kept.run) return std::nullopt;
+  if (!kept.run->waits_only_for(task.execution.step)) {
+    kept_.put(std::move(kept));
+    return std::nullopt;
+  }
+  kept.run->learn_completed(task.execution.step, completed->result);
+  TurnRequest turn = kept.run->advance(task.now());
+  if (std::holds_alternative<Turn::Stuck>(turn.end)) return std::nullopt;  // a replay tells it better
+  turn.token = kept.last_turn;
+  turn.name_space = app_.name_space();
+  turn.step = report;
+  ++continued_;
+  ++followed_;
+  ++events_;
+  kept.last_turn = kept.last_turn.next();
+  if (std::holds_alternative<Turn::Suspended>(turn.end)) kept_.put(std::move(kept));
+  return turn;
+}
+
 std::unique_ptr<WorkflowRun> Turns::continue_run(const Execution& claimed, const std::vector<Event>& events) {
-  std::unique_ptr<WorkflowRun> run = kept_.take(claimed.id);
+  std::unique_ptr<WorkflowRun> run = kept_.take(claimed.id).run;
   if (!run || run->known() != claimed.run.seen || !run->learn(events)) return nullptr;
   ++continued_;
   events_ += std::ssize(events);

@@ -33,6 +33,7 @@ class TurnsTest : public ::testing::Test {
   }
 
   AppState app_{open_engine("memory:"), "default"};
+  bool follow_ = false;
 
  private:
   void run_one(Turns& turns) {
@@ -49,6 +50,13 @@ class TurnsTest : public ::testing::Test {
     } else {
       RunningTask task(std::move(claims[0]));
       const Report report = run_handler(app_.tasks(), task, "default");
+      const auto turn = follow_ ? turns.follow(task, report) : std::nullopt;
+      if (turn) {
+        const TurnOutcome outcome =
+            await<std::vector<TurnOutcome>>([&](auto reply) { app_.engine().commit_turns({*turn}, std::move(reply)); }).at(0);
+        ASSERT_TRUE(outcome.accepted && outcome.step->accepted);
+        return;
+      }
       await<std::vector<FinishOutcome>>([&](auto reply) { app_.engine().finish({report}, std::move(reply)); });
     }
   }
@@ -61,6 +69,22 @@ TEST_F(TurnsTest, ALongWorkflowCostsNoMorePerStepThanAShortOne) {
   EXPECT_LE(of_long, 1.5 * of_short);
   EXPECT_EQ(turns.replayed(), 2);  // each began once
   EXPECT_GE(turns.continued(), 1100);
+}
+
+TEST_F(TurnsTest, ATurnFollowsTheEndOfItsStep) {
+  Turns turns(app_, 10, 256 * 1024);
+  follow_ = true;
+  events_per_step(turns, 5);
+  EXPECT_EQ(turns.replayed(), 1);
+  EXPECT_EQ(turns.followed(), 5);
+  EXPECT_EQ(app_.engine().find_workflow("default", "count-5")->result, "5");
+}
+
+TEST_F(TurnsTest, NothingFollowsWhereTheRunIsNotKept) {
+  Turns turns(app_, 0, 256 * 1024);
+  follow_ = true;
+  events_per_step(turns, 3);
+  EXPECT_EQ(turns.followed(), 0);
 }
 
 TEST_F(TurnsTest, WithoutRoomToKeepRunsEveryTurnIsReplayed) {

@@ -80,16 +80,17 @@ void Worker::run() {
   for (;;) {
     if (!draining_ && (hopeless_ || should_stop() || signals.caught())) {
       draining_ = true;
-      const auto claim = claim_;
+      const auto claims = claims_;
       lock.unlock();
-      if (claim) claim->cancel();
+      for (const Claiming& claiming : claims) {
+        if (claiming.waiting) claiming.waiting->cancel();
+      }
       lock.lock();
     }
-    if (draining_ && !claiming_ && held_.empty()) break;
-    if (!draining_ && !claiming_ && places() > 0 && Steady::now() >= claim_again_at_) {
-      claiming_ = true;
+    if (draining_ && !is_claiming() && held_.empty()) break;
+    if (Claiming* claiming = next_claim()) {
       lock.unlock();
-      claim_more();
+      claim_more(*claiming);
       lock.lock();
       continue;
     }
@@ -106,12 +107,13 @@ void Worker::run() {
   if (hopeless_) translating([&] { std::rethrow_exception(hopeless_); });
 }
 
-bool Worker::should_stop() const {
-  if (app_.stop_requested) return true;
-  // A claim under way ends by itself when the idle time is over; to cancel it might lose what it was just given.
-  return options_.until_idle_for && !claiming_ && held_.empty() &&
-         Steady::now() - last_busy_ >= *options_.until_idle_for;
+// There was nothing to do for as long as the options say.
+bool Worker::is_idle() const {
+  return options_.until_idle_for && asked_ && held_.empty() && Steady::now() - last_busy_ >= *options_.until_idle_for;
 }
+
+// A claim under way ends by itself when the idle time is over; to cancel it might lose what it was just given.
+bool Worker::should_stop() const { return app_.stop_requested || (is_idle() && !is_claiming()); }
 
 void Worker::stop_threads() {
   {
@@ -128,36 +130,65 @@ void Worker::stop_threads() {
 
 // ---- claiming
 
-// How many more tasks there is room for: a free thread each, and some ahead where handlers are quick.
+// How many more there is room for than there are threads, where handlers are quick.
+double Worker::ahead() const {
+  const double threads = static_cast<double>(options_.threads);
+  return std::min(threads * std::floor(kAheadSeconds / std::max(seconds_each_, 1e-6)), kMaxAhead);
+}
+
+// How many more there is room for: a free thread each, and some ahead.
 std::int32_t Worker::places() const {
   const double threads = static_cast<double>(options_.threads);
-  const double ahead = std::min(threads * std::floor(kAheadSeconds / std::max(seconds_each_, 1e-6)), kMaxAhead);
-  const double room = threads + ahead - static_cast<double>(held_.size());
+  const double room = threads + ahead() - static_cast<double>(held_.size());
   // Quick ones are fetched in bulk, when half of what is kept ahead is used up.
-  if (ahead > 0 && room < (threads + ahead) / 2) return 0;
+  if (ahead() > 0 && room < (threads + ahead()) / 2) return 0;
   return static_cast<std::int32_t>(std::clamp<double>(room, 0, kMaxClaim));
 }
 
-void Worker::claim_more() {
+bool Worker::is_claiming() const {
+  return std::any_of(claims_.begin(), claims_.end(), [](const Claiming& claiming) { return claiming.under_way(); });
+}
+
+// The next claim to make, if there is one: there is always one out for whatever this worker can do, or two, apart, for each.
+Worker::Claiming* Worker::next_claim() {
+  if (draining_ || is_idle() || places() == 0 || Steady::now() < claim_again_at_) return nullptr;
+  const bool has_turns = !turns_.declared().empty(), has_tasks = !tasks_.empty() || !has_turns;
+  const bool apart = ahead() > 0 && has_turns && has_tasks;
+  const std::ptrdiff_t enough = apart ? 2 : 1;
+  const bool tasks = has_tasks && std::count_if(claims_.begin(), claims_.end(),
+                                                [](const Claiming& claiming) { return claiming.tasks; }) < enough;
+  const bool turns = has_turns && std::count_if(claims_.begin(), claims_.end(),
+                                                [](const Claiming& claiming) { return claiming.turns; }) < enough;
+  if (!tasks && !turns) return nullptr;
+  Claiming& idle = *std::find_if(claims_.begin(), claims_.end(),
+                                 [](const Claiming& claiming) { return !claiming.under_way(); });
+  idle.tasks = tasks;
+  idle.turns = turns && !(apart && tasks);
+  idle.limit = apart ? std::max(1, places() / 2) : places();
+  return &idle;
+}
+
+void Worker::claim_more(Claiming& claiming) {
   ClaimCall call;
   {
     std::lock_guard lock(mutex_);
-    call.limit = std::max(1, places());
+    call.tasks = claiming.tasks;
+    call.workflows = claiming.turns;
+    call.limit = claiming.limit;
   }
   call.name_space = app_.name_space();
   call.queues = queues_;
-  call.workflows = !turns_.declared().empty();
-  call.tasks = !tasks_.empty() || !call.workflows;
   call.worker = name_;
   call.lease = options_.lease;
   call.wait = options_.until_idle_for ? std::min<Duration>(kClaimWait, *options_.until_idle_for) : Duration(kClaimWait);
-  auto waiting =
-      app_.engine().claim(std::move(call), [this](Answer<std::vector<Claimed>> answer) { claimed(std::move(answer)); });
+  auto waiting = app_.engine().claim(std::move(call), [this, &claiming](Answer<std::vector<Claimed>> answer) {
+    claimed(claiming, std::move(answer));
+  });
   std::lock_guard lock(mutex_);
-  if (claiming_) claim_ = std::move(waiting);
+  if (claiming.under_way()) claiming.waiting = std::move(waiting);
 }
 
-void Worker::claimed(Answer<std::vector<Claimed>> answer) {
+void Worker::claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer) {
   std::vector<Claimed> executions;
   std::exception_ptr hopeless;
   bool failed = false;
@@ -168,13 +199,13 @@ void Worker::claimed(Answer<std::vector<Claimed>> answer) {
     if (!failure.safe_to_retry()) hopeless = std::current_exception();
   }
   std::lock_guard lock(mutex_);
-  claiming_ = false;
-  claim_.reset();
+  claiming = {};
+  asked_ = true;
   if (failed) claim_again_at_ = Steady::now() + kClaimPauseAfterFailure;
   if (hopeless) hopeless_ = hopeless;
   if (!executions.empty()) last_busy_ = Steady::now();
-  for (Claimed& claimed : executions) {
-    auto task = std::make_shared<RunningTask>(std::move(claimed));
+  for (Claimed& each : executions) {
+    auto task = std::make_shared<RunningTask>(std::move(each));
     held_.emplace(task->token, task);
     queued_.push_back(std::move(task));
   }
@@ -201,7 +232,8 @@ void Worker::handle_tasks() {
     } else {
       const auto start = Steady::now();
       Report outcome = run_handler(tasks_, *task, app_.name_space());
-      report(task, std::move(outcome), Steady::now() - start);
+      const auto took = Steady::now() - start;
+      if (!follow(task, outcome, took)) report(task, std::move(outcome), took);
     }
     lock.lock();
   }
@@ -290,11 +322,22 @@ void Worker::run_turn(const std::shared_ptr<RunningTask>& task) {
   commit_turn(turn);
 }
 
+// Where a workflow that this worker keeps waits for the task alone, it goes on at once, and both are committed together.
+bool Worker::follow(const std::shared_ptr<RunningTask>& task, const Report& report, Steady::duration took) {
+  if (on_attempt_end_) return false;  // who is told of reports is told of each
+  std::optional<TurnRequest> request = turns_.follow(*task, report);
+  if (!request) return false;
+  note_duration(took);
+  const auto give_up_at = Steady::now() + options_.lease;
+  commit_turn({task, std::make_shared<const TurnRequest>(*std::move(request)), {}, give_up_at, kFirstPause});
+  return true;
+}
+
 // Committed beside other turns, without holding up the thread that ran it.
 void Worker::commit_turn(const UnheardTurn& turn) {
   app_.engine().commit_turns({*turn.request}, [this, turn](Answer<std::vector<TurnOutcome>> answers) {
     try {
-      if (!std::move(answers).get().at(0).accepted) turns_.refused(turn.task->execution.id);
+      if (!std::move(answers).get().at(0).accepted) turns_.refused(turn.request->token.execution);
     } catch (const Failure& failure) {
       return repeat_later(turn, failure);
     }
@@ -306,7 +349,8 @@ void Worker::commit_turn(const UnheardTurn& turn) {
 // send) leaves the workflow stuck, where it can be mended.
 void Worker::repeat_later(UnheardTurn turn, const Failure& failure) {
   const bool was_stuck = std::holds_alternative<Turn::Stuck>(turn.request->end);
-  turns_.refused(turn.task->execution.id);
+  turns_.refused(turn.request->token.execution);
+  if (turn.request->step && !failure.safe_to_retry()) return report(turn.task, *turn.request->step, {});
   if (Steady::now() >= turn.give_up_at || (!failure.safe_to_retry() && was_stuck)) return let_go(*turn.task);
   if (!failure.safe_to_retry()) {
     TurnRequest stuck;

@@ -6,9 +6,11 @@
 //                heartbeat thread
 //
 // Claims ask for as many as the threads can start at once; for handlers that take next to no time, for some 20 ms of
-// work ahead, so that neither the claims nor the reports are made one by one.
+// work ahead, so that neither the claims nor the reports are made one by one. A worker of workflows then has several claims out, apart for
+// tasks and turns: while one is being answered, another still waits, and may be handed what a commit makes claimable.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -57,7 +59,7 @@ class Worker {
 
   // A turn that the engine has not answered yet.
   struct UnheardTurn {
-    std::shared_ptr<RunningTask> task;
+    std::shared_ptr<RunningTask> task;  // that was claimed: the turn itself, or the step that it follows
     std::shared_ptr<const TurnRequest> request;
     Steady::time_point again_at, give_up_at;
     Duration pause;
@@ -67,6 +69,7 @@ class Worker {
   void note_duration(Steady::duration took);
   void report(const std::shared_ptr<RunningTask>& task, Report report, Steady::duration took);
   void run_turn(const std::shared_ptr<RunningTask>& task);
+  bool follow(const std::shared_ptr<RunningTask>& task, const Report& report, Steady::duration took);
   void commit_turn(const UnheardTurn& turn);
   void repeat_later(UnheardTurn turn, const Failure& failure);
   std::vector<UnheardTurn> turns_to_repeat();
@@ -75,11 +78,23 @@ class Worker {
   std::vector<FinishOutcome> finish(std::span<const Report> reports);
   std::vector<FinishOutcome> finish_one_by_one(std::span<const Report> reports, const std::string& why);
 
-  void claim_more();
-  void claimed(Answer<std::vector<Claimed>> answer);
+  struct Claiming {
+    bool tasks = false, turns = false;  // that it asks for; neither: it is not under way
+    std::int32_t limit = 0;
+    std::shared_ptr<Waiting> waiting;
+
+    bool under_way() const { return tasks || turns; }
+  };
+
+  Claiming* next_claim();
+  void claim_more(Claiming& claiming);
+  void claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer);
+  bool is_claiming() const;
+  double ahead() const;
   std::int32_t places() const;
 
   void keep_leases();
+  bool is_idle() const;
   bool should_stop() const;
   void stop_threads();
 
@@ -97,8 +112,8 @@ class Worker {
   std::deque<std::shared_ptr<RunningTask>> queued_;
   std::map<LeaseToken, std::shared_ptr<RunningTask>> held_;  // queued, running or not yet reported
   std::vector<UnheardTurn> unheard_;                         // to be committed again
-  std::shared_ptr<Waiting> claim_;                           // under way
-  bool claiming_ = false;
+  std::array<Claiming, 4> claims_;
+  bool asked_ = false;  // for work, and was answered
   bool draining_ = false;
   bool ended_ = false;
   std::exception_ptr hopeless_;  // why claiming will never work: a wrong token, a damaged store

@@ -31,6 +31,9 @@ std::string words_of(Status status) {
   return status == Status::cancelled ? "was cancelled" : status == Status::timed_out ? "timed out" : "failed";
 }
 
+// What the code can wait for.
+bool has_outcome(Event::Kind kind) { return is_command(kind) && kind <= Event::Kind::child; }
+
 std::string canonical(const std::string& json) { return canonical_json(parse_document(json)); }
 
 }  // namespace
@@ -57,6 +60,7 @@ bool WorkflowRun::learn(std::span<const Event> events) {
         return false;
       }
     } else if (is_outcome(event) && !outcomes_.contains(event.step)) {
+      if (event.step <= static_cast<std::int32_t>(asked_.size())) --open_;
       outcomes_.emplace(
           event.step, Outcome{event.no, event.kind, event.status.value_or(Status::completed), event.value.value_or(""),
                               event.error ? std::make_unique<const AttemptError>(*event.error) : nullptr});
@@ -73,6 +77,13 @@ bool WorkflowRun::confirm(const Event& command) {
   const bool same = same_kind_and_name(sent, command) && sent.value == command.value && sent.until == command.until;
   unconfirmed_.pop_front();
   return same;
+}
+
+void WorkflowRun::learn_completed(std::int32_t step, const std::optional<std::string>& result) {
+  known_ += std::ssize(unconfirmed_) + 1;
+  unconfirmed_.clear();
+  outcomes_.emplace(step, Outcome{known_, Event::Kind::closed, Status::completed, result.value_or(""), nullptr});
+  --open_;
 }
 
 TurnRequest WorkflowRun::advance(Time now) {
@@ -163,6 +174,7 @@ std::int32_t WorkflowRun::ask(Event command, std::optional<SubmitRequest> start)
   if (known) match(command);
   asked_.push_back({command.kind, command.name});
   const auto step = static_cast<std::int32_t>(asked_.size());
+  if (has_outcome(command.kind) && !outcomes_.contains(step)) ++open_;
   if (known) {
     ahead_.erase(step);
     return step;

@@ -39,6 +39,12 @@ class WorkflowRun {
   // token and namespace are the caller's to fill in.
   TurnRequest advance(Time now);
 
+  // Whether nothing but this step can come of anything it has asked for, and its code waits for it.
+  bool waits_only_for(std::int32_t step) const { return open_ == 1 && waits_for_ == step && !outcomes_.contains(step); }
+
+  // Tells it, before that is committed, that this step is completed: then all that follows what it asked for last is that.
+  void learn_completed(std::int32_t step, const std::optional<std::string>& result);
+
   std::int64_t known() const { return known_; }  // the latest event that it was told
 
  private:
@@ -92,6 +98,7 @@ class WorkflowRun {
   std::vector<TurnRequest::Command> commands_;  // of this turn
   Time now_;
   std::int32_t waits_for_ = 0;
+  std::int32_t open_ = 0;  // steps it has asked for of which nothing has come yet
   bool in_side_effect_ = false;
 
   std::optional<AttemptError> stuck_;

@@ -390,6 +390,44 @@ TEST(LiveRun, IsOfNoUseWhenItsTurnWasNotCommitted) {
   EXPECT_FALSE(replay.run().learn(replay.history));
 }
 
+TEST(LiveRun, GoesOnFromAStepWhoseEndIsNotCommittedYet) {
+  auto replay = Replay::of([](Context& ctx) {
+    const int a = ctx.run<int>("a");
+    return a + ctx.run<int>("b");
+  });
+  replay.committed();
+  EXPECT_TRUE(replay.run().waits_only_for(1));
+  EXPECT_FALSE(replay.run().waits_only_for(2));
+  replay.run().learn_completed(1, "5");
+  EXPECT_FALSE(replay.run().waits_only_for(1));
+  const TurnRequest turn = replay.run().advance(kNow);
+  EXPECT_EQ(turn.seen, 2);
+  ASSERT_EQ(turn.commands.size(), 1U);
+  EXPECT_EQ(turn.commands[0].event.name, "b");
+
+  // What is then committed is what it knows.
+  replay.completes(1, "5");
+  replay.add(turn.commands[0].event);
+  EXPECT_TRUE(replay.run().waits_only_for(2));
+  replay.completes(2, "6");
+  EXPECT_EQ(result_of(replay.turn()), "11");
+}
+
+TEST(LiveRun, DoesNotWaitForOneStepAloneWhileOthersAreUnderWay) {
+  auto replay = Replay::of([](Context& ctx) {
+    auto a = ctx.start<int>("a"), b = ctx.start<int>("b");
+    return a.get() + b.get();
+  });
+  replay.committed();
+  EXPECT_FALSE(replay.run().waits_only_for(1));
+  replay.completes(1, "1");
+  replay.turn();
+  EXPECT_TRUE(replay.run().waits_only_for(2));
+  replay.start_over();
+  replay.turn();
+  EXPECT_TRUE(replay.run().waits_only_for(2));
+}
+
 TEST(LiveRun, IsUnwoundWhenItIsDroppedEvenIfTheCodeCatchesEverything) {
   int unwound = 0, refused = 0;
   {

@@ -41,6 +41,9 @@ class ForwardingStore : public Store {
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
     return store_->find(name_space, id);
   }
+  std::vector<std::optional<Execution>> find_all(const std::string& name_space, std::span<const ExecutionId> ids) override {
+    return store_->find_all(name_space, ids);
+  }
   std::vector<Execution> list(const ListFilter& filter) override { return store_->list(filter); }
   std::vector<QueueCount> count() override { return store_->count(); }
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {

@@ -58,6 +58,7 @@ std::set<ExecutionId> hand_out(Waiters& waiters, std::vector<Execution*> candida
   std::erase_if(candidates, [&](const Execution* each) { return !may_be_handed_out(*each, policies, now); });
   std::sort(candidates.begin(), candidates.end(),
             [](const Execution* a, const Execution* b) { return goes_before(*a, *b); });
+  if (waiters.join && !candidates.empty()) waiters.join(candidates);
   waiters.outcomes.resize(waiters.requests.size());
   for (Execution* candidate : candidates) {
     for (std::size_t i = 0; i < waiters.requests.size(); ++i) {

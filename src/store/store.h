@@ -108,7 +108,11 @@ struct ClaimOutcome {
 // where nothing but its turn decides: no limit of the queue, no concurrency key. Nobody waits for a claim of his own then.
 struct Waiters {
   std::vector<ClaimRequest> requests;
+  // Called when it is known what may be handed out, within the transaction: whoever waits by then may add himself. Absent: nobody.
+  std::function<void(const std::vector<Execution*>& candidates)> join;
   std::vector<ClaimOutcome> outcomes;  // one for each request, where anything was handed out; next_at is not told
+
+  bool may_be_any() const { return !requests.empty() || join; }
 };
 
 struct Extension {
@@ -168,6 +172,10 @@ struct Turn {
 
   LeaseToken token;
   std::string name_space;     // of who reports; empty: any
+  // A turn that nobody claimed. Whoever took the workflow's last turn, of which the token is then, now ends a step that it waits
+  // for, with this report, and goes on in the same commit, as the turn token.next(). That counts only if the step's end is all
+  // that has happened since: it has the number `seen`. Otherwise the step ends, and the turn is there for whoever claims it.
+  std::optional<Report> step;
   std::int64_t seen = 0;      // the latest event that this turn knew
   std::vector<Event> events;  // its commands in order, steps counted on from the run's last; and outcomes known at once
   std::vector<Start> starts;  // for the tasks and children among them
@@ -175,8 +183,9 @@ struct Turn {
 };
 
 struct TurnOutcome {
-  bool accepted = false;           // false: the lease is lost, nothing changed
+  bool accepted = false;           // false: the lease is lost, nothing changed but what `step` says
   Status status = Status::failed;  // where accepted: of the workflow now
+  std::optional<FinishOutcome> step;  // of the step that was ended; its effects are with those below
   Effects effects;
 
   bool operator==(const TurnOutcome&) const = default;
@@ -352,6 +361,11 @@ class Store {
 
   // Read only; may run beside everything above.
   virtual std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) = 0;
+  virtual std::vector<std::optional<Execution>> find_all(const std::string& name_space, std::span<const ExecutionId> ids) {
+    std::vector<std::optional<Execution>> found;
+    for (const ExecutionId& id : ids) found.push_back(find(name_space, id));
+    return found;
+  }
   virtual std::vector<Execution> list(const ListFilter& filter) = 0;  // newest first
   virtual std::vector<QueueCount> count() = 0;                        // every queue with anything open
   // Of a run, those after that one, oldest first.

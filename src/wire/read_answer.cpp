@@ -158,6 +158,7 @@ TurnOutcome read_turn_outcome(const Json& document) {
   TurnOutcome outcome;
   outcome.accepted = flag(document, "ok");
   if (outcome.accepted) outcome.status = required(document, "status", parse_status);
+  if (const Json* step = document.find("step")) outcome.step = read_finish_outcome(*step);
   return outcome;
 }
 

@@ -108,21 +108,23 @@ std::string write_heartbeat(std::span<const Extension> extensions, Duration leas
   return out.take();
 }
 
+void write_report(JsonWriter& out, const Report& report) {
+  out.begin_object().key("lease").string(report.token.to_string());
+  if (const auto* completed = std::get_if<Report::Completed>(&report.outcome)) {
+    if (completed->result) out.key("result").raw(*completed->result);
+  } else {
+    const auto& failed = std::get<Report::Failed>(report.outcome);
+    out.key("error").begin_object();
+    out.key("type").string(failed.error.type).key("message").string(failed.error.message);
+    out.key("retryable").boolean(failed.retryable).end_object();
+  }
+  out.end_object();
+}
+
 std::string write_finish(std::span<const Report> reports) {
   JsonWriter out;
   out.begin_object().key("outcomes").begin_array();
-  for (const Report& report : reports) {
-    out.begin_object().key("lease").string(report.token.to_string());
-    if (const auto* completed = std::get_if<Report::Completed>(&report.outcome)) {
-      if (completed->result) out.key("result").raw(*completed->result);
-    } else {
-      const auto& failed = std::get<Report::Failed>(report.outcome);
-      out.key("error").begin_object();
-      out.key("type").string(failed.error.type).key("message").string(failed.error.message);
-      out.key("retryable").boolean(failed.retryable).end_object();
-    }
-    out.end_object();
-  }
+  for (const Report& report : reports) write_report(out, report);
   out.end_array().end_object();
   return out.take();
 }

@@ -58,6 +58,10 @@ namespace {
 void write_turn(JsonWriter& out, const TurnRequest& turn) {
   out.begin_object();
   out.key("lease").string(turn.token.to_string());
+  if (turn.step) {
+    out.key("step");
+    write_report(out, *turn.step);
+  }
   out.key("seen").integer(turn.seen);
   out.key("commands").begin_array();
   for (const TurnRequest::Command& command : turn.commands) write_command(out, command);

@@ -174,6 +174,30 @@ TEST_P(HandOut, TheStepsThatATurnAsksFor) {
   EXPECT_TRUE(complete(token_of(handed()[0])).accepted);
 }
 
+TEST_P(HandOut, TheStepThatATurnAsksForWhichFollowsAStep) {
+  const Execution run = suspended_on_task();
+  Turn second = following(run, claim_one());
+  ask_task(second, Task().input("2"));
+  wait_for({"work"});
+  const TurnOutcome outcome = store().commit_turns({&second, 1}, waiters_).at(0);
+  EXPECT_TRUE(outcome.accepted);
+  EXPECT_THAT(outcome.effects.ready, IsEmpty());
+  EXPECT_THAT(handed_ids(), ElementsAre(step_id(run.id, "work", 2)));
+  EXPECT_EQ(handed()[0].input, "2");
+  EXPECT_EQ(find(handed()[0].id), handed()[0]);
+}
+
+TEST_P(HandOut, TheTurnThatCouldNotFollowItsStep) {
+  const Execution run = suspended_on_task();
+  Turn second = following(run, claim_one());
+  ++second.seen;
+  wait_for_turns();
+  const TurnOutcome outcome = store().commit_turns({&second, 1}, waiters_).at(0);
+  EXPECT_FALSE(outcome.accepted);
+  EXPECT_THAT(handed_ids(), ElementsAre(run.id));
+  EXPECT_EQ(waiters_.outcomes[0].events.at(0), history(run.id));
+}
+
 TEST_P(HandOut, TheTurnThatAFinishedStepMakesDueWithItsNews) {
   start();
   Turn first = turn(claim_turn());

@@ -41,6 +41,15 @@ class WorkflowTest : public StoreTest {
     next_step_ = run.run.steps;
     return turn;
   }
+  // By whoever took the last turn, with the end of the step that the run waits for.
+  static Turn following(const Execution& run, const Execution& step) {
+    Turn turn;
+    turn.token = token_of(run);
+    turn.step = Report{token_of(step), Report::Completed{"\"done\""}};
+    turn.seen = run.run.events + 1;
+    next_step_ = run.run.steps;
+    return turn;
+  }
   static Event command(Turn& turn, Event::Kind kind, const std::string& name = "") {
     Event event;
     event.kind = kind;

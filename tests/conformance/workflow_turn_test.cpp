@@ -98,6 +98,107 @@ TEST_P(Workflows, WhatComesDuringATurnMakesTheNextOneFollowAtOnce) {
   EXPECT_EQ(events_.front().kind, Kind::signal);
 }
 
+// ---- turns that follow the end of a step
+
+TEST_P(Workflows, TheTurnThatFollowsAStepIsCommittedWithItsEnd) {
+  const Execution run = suspended_on_task();
+  Turn second = following(run, claim_one());
+  ask_task(second, Task("more"));
+  const TurnOutcome outcome = commit(second);
+  EXPECT_TRUE(outcome.accepted);
+  EXPECT_EQ(outcome.status, Status::suspended);
+  ASSERT_TRUE(outcome.step.has_value());
+  EXPECT_TRUE(outcome.step->accepted);
+  EXPECT_EQ(outcome.step->status, Status::completed);
+  const ExecutionId next = step_id(run.id, "more", 2);
+  EXPECT_THAT(ids_of(outcome.effects.ready), ElementsAre(next));
+  EXPECT_THAT(kinds(run.id), ElementsAre(Kind::task, Kind::closed, Kind::task));
+  EXPECT_THAT(claim_turns().executions, IsEmpty());
+
+  Turn last = following(find(run.id).value(), claim_one());
+  EXPECT_EQ(last.token, second.token.next());
+  end_completed(last, "7");
+  EXPECT_EQ(commit(last).status, Status::completed);
+  EXPECT_EQ(find(run.id)->result, "7");
+  EXPECT_EQ(find(next)->status, Status::completed);
+  EXPECT_THAT(kinds(run.id), ElementsAre(Kind::task, Kind::closed, Kind::task, Kind::closed, Kind::completed));
+}
+
+TEST_P(Workflows, AFollowingTurnThatIsRepeatedIsAnsweredAsBefore) {
+  const Execution run = suspended_on_task();
+  Turn second = following(run, claim_one());
+  ask_task(second, Task("more"));
+  const TurnOutcome first_answer = commit(second);
+  const TurnOutcome again = commit(second);
+  EXPECT_TRUE(again.accepted);
+  EXPECT_EQ(again.status, first_answer.status);
+  EXPECT_TRUE(again.step->accepted);
+  EXPECT_EQ(kinds(run.id).size(), 3U);
+}
+
+TEST_P(Workflows, AFollowingTurnThatDoesNotKnowEverythingOnlyEndsItsStep) {
+  const Execution run = suspended_on_task();
+  Turn second = following(run, claim_one());
+  signal("hello", "1");
+  ask_task(second, Task("more"));
+  const TurnOutcome outcome = commit(second);
+  EXPECT_FALSE(outcome.accepted);
+  EXPECT_TRUE(outcome.step->accepted);
+  EXPECT_THAT(ids_of(outcome.effects.ready), ElementsAre(run.id));
+  claim_turn();
+  EXPECT_THAT(kinds(run.id), ElementsAre(Kind::task, Kind::signal, Kind::closed));
+  EXPECT_FALSE(commit(second).accepted);
+}
+
+TEST_P(Workflows, OnlyWhoTookTheLastTurnMayFollow) {
+  const Execution run = suspended_on_task();
+  Turn stranger = following(run, claim_one());
+  stranger.token.secret.bytes[0] ^= 1;
+  const TurnOutcome outcome = commit(stranger);
+  EXPECT_FALSE(outcome.accepted);
+  EXPECT_TRUE(outcome.step->accepted);
+  EXPECT_THAT(ids_of(claim_turns().executions), ElementsAre(run.id));
+}
+
+TEST_P(Workflows, AFollowingTurnWhoseStepIsLostChangesNothing) {
+  const Execution run = suspended_on_task();
+  Turn late = following(run, claim_one());
+  ++late.step->token.attempt;
+  const TurnOutcome outcome = commit(late);
+  EXPECT_FALSE(outcome.accepted);
+  EXPECT_FALSE(outcome.step->accepted);
+  EXPECT_EQ(find(run.id), run);
+  EXPECT_THAT(kinds(run.id), ElementsAre(Kind::task));
+}
+
+TEST_P(Workflows, ATurnFollowsNothingButAStepOfItsOwn) {
+  const Execution run = suspended_on_task();
+  complete(token_of(claim_one()));
+  submitted(Task("other"));
+  Turn second = following(run, claim_one());
+  EXPECT_FALSE(commit(second).accepted);
+  EXPECT_EQ(find(run.id)->status, Status::pending);
+}
+
+TEST_P(Workflows, AStepThatIsTriedAgainHasNoTurnThatFollows) {
+  const Execution run = suspended_on_task();
+  Turn second = following(run, claim_one());
+  second.step->outcome = Report::Failed{{"E", "m"}, true};
+  const TurnOutcome outcome = commit(second);
+  EXPECT_FALSE(outcome.accepted);
+  EXPECT_EQ(outcome.step->status, Status::pending);
+  EXPECT_TRUE(outcome.step->run_at.has_value());
+  EXPECT_EQ(find(run.id)->status, Status::suspended);
+}
+
+TEST_P(Workflows, APausedQueueLetsNoTurnFollow) {
+  const Execution run = suspended_on_task();
+  Turn second = following(run, claim_one());
+  set_policy("flows", {.paused = true});
+  EXPECT_FALSE(commit(second).accepted);
+  EXPECT_EQ(find(run.id)->status, Status::pending);
+}
+
 TEST_P(Workflows, CompletingClosesTheRunWithItsResult) {
   start();
   Turn only = turn(claim_turn());

@@ -58,6 +58,7 @@ class Generator {
         for (const Execution& execution : outcome.executions) {
           tokens_.push_back(token_of(execution));
           if (execution.kind == Kind::workflow) turns_.push_back(execution);
+          if (execution.kind == Kind::task && execution.parent) steps_.push_back(execution);
         }
       }
     }
@@ -139,12 +140,35 @@ class Generator {
 
   // What the code of a workflow might have asked for next.
   Turn turn() {
+    if (!steps_.empty() && chance(40)) return following_turn();
     const std::size_t recent = std::min<std::size_t>(turns_.size(), 3);
     const Execution& run = chance(80) ? turns_[turns_.size() - 1 - below(recent)] : any(turns_);
     Turn turn;
     turn.token = token_of(run);
     turn.name_space = caller();
     turn.seen = run.run.events;
+    ask_on(turn, run);
+    return turn;
+  }
+
+  // Of a workflow that goes on where a step ends: mostly of whoever took its last turn, who knows all but that end.
+  Turn following_turn() {
+    const std::size_t recent = std::min<std::size_t>(steps_.size(), 3);
+    const Execution& step = steps_[steps_.size() - 1 - below(recent)];
+    const auto found = model_->find(step.name_space, *step.parent);
+    const Execution run = found ? *found : step;
+    Turn turn;
+    turn.token = {run.id, run.attempt, run.lease_secret.value_or(test_secret(777'777))};
+    if (chance(5)) --turn.token.attempt;
+    turn.name_space = caller();
+    turn.step = report();
+    if (chance(95)) turn.step->token = token_of(step);
+    turn.seen = run.run.events + (chance(90) ? 1 : 0);
+    ask_on(turn, run);
+    return turn;
+  }
+
+  void ask_on(Turn& turn, const Execution& run) {
     std::int32_t step = run.run.steps;
     for (std::size_t n = below(4); n > 0; --n) add_command(turn, ++step);
     if (chance(3) && !turn.events.empty()) ++turn.events.back().step;
@@ -153,7 +177,6 @@ class Generator {
     if (dice >= 80 && dice < 88) turn.end = Turn::Failed{{"E", "m"}};
     if (dice >= 88 && dice < 94) turn.end = Turn::Stuck{{"NonDeterminism", "m"}};
     if (dice >= 94) turn.end = Turn::Continued{fresh_id(), "3", hash_input("3")};
-    return turn;
   }
 
   void add_command(Turn& turn, std::int32_t step) {
@@ -312,7 +335,7 @@ class Generator {
   std::vector<ExecutionId> ids_;
   std::vector<Submission> submissions_;
   std::vector<LeaseToken> tokens_;
-  std::vector<Execution> turns_;  // as they were claimed
+  std::vector<Execution> turns_, steps_;  // as they were claimed
   std::uint64_t last_id_ = 0;
   std::uint64_t last_secret_ = 0;
 };

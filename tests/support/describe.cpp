@@ -223,13 +223,15 @@ std::ostream& operator<<(std::ostream& out, const Event& e) {
 std::ostream& operator<<(std::ostream& out, const Turn& t) {
   constexpr std::string_view kEnds[] = {"suspended", "completed", "failed", "stuck", "continued"};
   out << describe(t.token) << " seen=" << t.seen << ' ' << kEnds[t.end.index()];
+  if (t.step) out << "\n        with the end of {" << *t.step << '}';
   for (const Event& event : t.events) out << "\n        {" << event << '}';
   for (const Turn::Start& start : t.starts) out << "\n        step " << start.step << ": " << start.submission;
   return out;
 }
 
 std::ostream& operator<<(std::ostream& out, const TurnOutcome& o) {
-  if (!o.accepted) return out << "lost";
+  if (o.step) out << "step {" << *o.step << "} ";
+  if (!o.accepted) return out << "lost" << o.effects;
   return out << "accepted " << o.status << o.effects;
 }
 

@@ -56,7 +56,7 @@ void heartbeat(Backend& backend, Request& request, const Responder& responder) {
 }
 
 Response finish_response(const Leases& leases, const std::vector<FinishOutcome>& outcomes) {
-  return leases_response("outcomes", leases, outcomes, [](JsonWriter&, const FinishOutcome&) {});
+  return leases_response("outcomes", leases, outcomes, [](JsonWriter&, const std::string&, const FinishOutcome&) {});
 }
 
 void finish(Backend& backend, Request& request, const Responder& responder) {

@@ -9,8 +9,11 @@ namespace hapax::http {
 namespace {
 
 Response turns_response(const Leases& leases, const std::vector<TurnOutcome>& outcomes) {
-  return leases_response("turns", leases, outcomes, [](JsonWriter& out, const TurnOutcome& outcome) {
-    out.key("status").string(to_string(outcome.status));
+  return leases_response("turns", leases, outcomes, [](JsonWriter& out, const std::string& lease, const TurnOutcome& outcome) {
+    if (outcome.accepted) out.key("status").string(to_string(outcome.status));
+    if (!outcome.step) return;
+    out.key("step").begin_object().key("ok").boolean(outcome.step->accepted).end_object();
+    if (outcome.accepted) out.key("next_lease").string(LeaseToken::parse(lease)->next().to_string());
   });
 }
 
@@ -20,12 +23,15 @@ void commit_turns(Backend& backend, Request& request, const Responder& responder
   Leases leases;
   for (TurnItem& item : items) {
     const auto token = LeaseToken::parse(item.lease);
-    leases.known.push_back(token.has_value());
+    const auto step = item.step ? LeaseToken::parse(item.step->lease) : std::nullopt;
+    const bool known = token && step.has_value() == item.step.has_value();
+    leases.known.push_back(known);
     leases.texts.push_back(std::move(item.lease));
-    if (!token) continue;
-    turns.push_back(std::move(item.turn));
-    turns.back().token = *token;
-    turns.back().name_space = request.name_space;
+    if (!known) continue;
+    TurnRequest& turn = turns.emplace_back(std::move(item.turn));
+    turn.token = *token;
+    turn.name_space = request.name_space;
+    if (step) turn.step = Report{*step, std::move(item.step->outcome), request.name_space};
   }
   if (turns.empty()) return responder.answer(turns_response(leases, {}));
   backend.engine.commit_turns(std::move(turns),

@@ -155,7 +155,7 @@ class MemoryStore final : public Store {
     outcomes.reserve(items.size());
     for (const Item& item : items) outcomes.push_back(verb(tables_, item, now));
     if constexpr (requires(Outcome outcome) { outcome.effects; }) {
-      if (waiters && !waiters->requests.empty()) {
+      if (waiters && waiters->may_be_any()) {
         forget_handed(outcomes, memory::hand_out(tables_, *waiters, made_ready(items, outcomes), now));
       }
     }

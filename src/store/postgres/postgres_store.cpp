@@ -107,7 +107,10 @@ class PostgresStore final : public Store {
   PurgeOutcome purge(std::int32_t limit) override { return postgres::purge(runner_, limit); }
 
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
-    return postgres::find(runner_, name_space, id);
+    return std::move(find_all(name_space, {&id, 1}).front());
+  }
+  std::vector<std::optional<Execution>> find_all(const std::string& name_space, std::span<const ExecutionId> ids) override {
+    return postgres::find_all(runner_, name_space, ids);
   }
   std::vector<Execution> list(const ListFilter& filter) override { return postgres::list(runner_, filter); }
   std::vector<QueueCount> count() override { return postgres::count(runner_); }

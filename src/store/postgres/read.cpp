@@ -15,6 +15,8 @@ constexpr const char* kEitherState =
 
 const Statement kFind{
     "find", fmt::format("SELECT {} FROM executions e JOIN {} WHERE e.id = $1::uuid", row_columns(true), kEitherState)};
+const Statement kFindAll{"find_all", fmt::format("SELECT {} FROM unnest($1::uuid[]) AS g (id) JOIN {} ON true JOIN {}",
+                                                 row_columns(true), lookup("executions", "id", "g.id", "e"), kEitherState)};
 
 // What may have to walk through much ends after ten seconds.
 const Statement kBound{"bound_read", "SELECT set_config('statement_timeout', '10000', true)"};
@@ -86,18 +88,34 @@ std::string list_sql(const ListFilter& filter, Parameters& parameters) {
 
 }  // namespace
 
-std::optional<Execution> find(Runner& runner, const std::string& name_space, const ExecutionId& id) {
-  return runner.read_aside([&](Workspace& workspace) -> std::optional<Execution> {
-    workspace.connection().send(kFind, Parameters().raw(id));
+std::vector<std::optional<Execution>> find_all(Runner& runner, const std::string& name_space,
+                                               std::span<const ExecutionId> ids) {
+  return runner.read_aside([&](Workspace& workspace) {
+    if (ids.size() == 1) {
+      workspace.connection().send(kFind, Parameters().raw(ids.front()));
+    } else {
+      Array array(Type::uuid);
+      for (const ExecutionId& id : ids) array.raw(id);
+      Parameters parameters;
+      workspace.connection().send(kFindAll, parameters.array(std::move(array)));
+    }
     workspace.now();
     const Rows rows = workspace.connection().receive();
-    if (rows.empty()) return std::nullopt;
-    std::vector<Row> found(1);
-    Cells cells(rows, 0);
-    read_row(cells, found[0]);
-    workspace.name(found);
-    if (found[0].execution.name_space != name_space) return std::nullopt;
-    return std::move(found[0].execution);
+    std::vector<Row> read(static_cast<std::size_t>(rows.size()));
+    for (int i = 0; i < rows.size(); ++i) {
+      Cells cells(rows, i);
+      read_row(cells, read[static_cast<std::size_t>(i)]);
+    }
+    workspace.name(read);
+    std::map<ExecutionId, const Execution*> by_id;
+    for (const Row& row : read) by_id.emplace(row.execution.id, &row.execution);
+    std::vector<std::optional<Execution>> found;
+    for (const ExecutionId& id : ids) {
+      const auto row = by_id.find(id);
+      const bool is_there = row != by_id.end() && row->second->name_space == name_space;
+      found.push_back(is_there ? std::optional(*row->second) : std::nullopt);
+    }
+    return found;
   });
 }
 

@@ -104,6 +104,7 @@ std::vector<TurnOutcome> commit_turns(Runner& runner, std::span<const Turn> turn
   std::vector<ExecutionId> runs, steps;
   for (const Turn& turn : turns) {
     runs.push_back(turn.token.execution);
+    if (turn.step) runs.push_back(turn.step->token.execution);
     for (const auto& [step, submission] : turn.starts) {
       steps.push_back(step_id(turn.token.execution, submission.execution.type, step));
     }

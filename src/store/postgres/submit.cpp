@@ -216,7 +216,7 @@ class SubmitBatch {
     const bool is_one = tried.size() == 1;
     const Statement& create = is_one ? kCreate.one : kCreate.many;
     is_one ? columns.bind_next(parameters) : columns.bind(parameters);
-    const Ids added = waiters_.requests.empty() ? take_created(runner_.run_at_once(create, parameters), tried)
+    const Ids added = !waiters_.may_be_any() ? take_created(runner_.run_at_once(create, parameters), tried)
                                                 : create_and_hand_out(create, parameters, tried);
     any_created_ = !added.empty();
     for (const std::size_t i : tried) {
@@ -328,7 +328,7 @@ class SubmitBatch {
         add_ready(submissions_[i], outcomes_[i], ready);
       }
       waiters_.outcomes = before;
-      if (!waiters_.requests.empty()) forget_handed(outcomes_, hand_out(workspace, waiters_, ready));
+      if (waiters_.may_be_any()) forget_handed(outcomes_, hand_out(workspace, waiters_, ready));
       return true;
     });
   }

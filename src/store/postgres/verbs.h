@@ -97,7 +97,8 @@ class Sweep {
 };
 PurgeOutcome purge(Runner& runner, std::int32_t limit);
 
-std::optional<Execution> find(Runner& runner, const std::string& name_space, const ExecutionId& id);
+std::vector<std::optional<Execution>> find_all(Runner& runner, const std::string& name_space,
+                                               std::span<const ExecutionId> ids);
 std::vector<Execution> list(Runner& runner, const ListFilter& filter);
 std::vector<QueueCount> count(Runner& runner);
 std::optional<FoundIdentity> find_identity(Runner& runner, const IdentityHash& hash);

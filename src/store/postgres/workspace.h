@@ -47,7 +47,8 @@ class Workspace {
   void lock(std::vector<ExecutionId> ids, Extent extent) { lock(std::move(ids), extent, false, {}); }
   // The same for those that may be steps, with the runs that they are steps of.
   void lock_with_runs(std::vector<ExecutionId> ids) { lock(std::move(ids), Extent::state, true, {}); }
-  // The same for runs, which nobody else can give any of these steps then: so it is known which of them there are not.
+  // The same for runs, and steps of theirs that end. Nobody else can give them any of these new steps then: so it is known which
+  // of those there are not.
   void lock_runs(std::vector<ExecutionId> runs, const std::vector<ExecutionId>& steps) {
     lock(std::move(runs), Extent::state, false, steps);
   }

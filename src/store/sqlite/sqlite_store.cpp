@@ -278,7 +278,7 @@ class SqliteStore final : public Store {
   // What the items of a verb have made claimable, to those who wait.
   template <class Item, class Outcome>
   static void hand_out(Batch& batch, std::span<const Item> items, std::vector<Outcome>& outcomes, Waiters& waiters) {
-    if (waiters.requests.empty()) return;
+    if (!waiters.may_be_any()) return;
     forget_handed(outcomes, sqlite::hand_out(batch, waiters, made_ready(items, outcomes)));
   }
 

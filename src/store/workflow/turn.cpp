@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "core/retry.h"
 #include "core/transition.h"
+#include "store/hand_out.h"
 #include "store/workflow/rules.h"
 #include "store/workflow/step.h"
 
@@ -159,13 +162,51 @@ void end(RunRows& rows, Execution& run, const Turn& turn, Effects& effects, bool
   }
 }
 
+FinishOutcome finish_step(RunRows& rows, const Report& report) {
+  FinishOutcome outcome;
+  auto step = rows.load(report.token.execution);
+  if (!step || step->kind == Kind::workflow) return outcome;
+  const TokenCheck token = check_token(*step, report.token, report.name_space);
+  if (token == TokenCheck::stale) return outcome;
+  if (token == TokenCheck::repeated && !says_the_same(*step, report)) return outcome;
+  if (token == TokenCheck::current) apply(*step, report, rows.now());
+  outcome.accepted = true;
+  outcome.status = step->status;
+  outcome.name_space = step->name_space;
+  outcome.queue = step->queue;
+  outcome.had_concurrency_key = step->concurrency_key.has_value();
+  if (step->status == Status::pending) outcome.run_at = step->run_at;
+  if (token != TokenCheck::current) return outcome;
+  rows.save(*step);
+  if (is_closed(step->status)) after_close(rows, *step, outcome.effects);
+  return outcome;
+}
+
+// Claims the turn for whoever ended the step, if that is all that has happened since his last one.
+void go_on_from(RunRows& rows, const Turn& turn, Effects& effects) {
+  constexpr Duration kLease{1000};  // it ends with this transaction
+  const auto step = rows.load(turn.step->token.execution);
+  auto run = rows.load(turn.token.execution);
+  if (!run || run->kind != Kind::workflow || run->run.events != turn.seen || !step || step->parent != run->id) return;
+  if (check_token(*run, turn.token, turn.name_space) != TokenCheck::repeated) return;
+  if (!may_be_handed_out(*run, rows.policies(), rows.now())) return;
+  start_attempt(*run, run->worker, turn.token.next().secret, kLease, rows.now());
+  rows.save(*run);
+  std::erase_if(effects.ready, [&](const Closed& each) { return each.id == run->id; });
+}
+
 }  // namespace
 
 TurnOutcome commit_turn(RunRows& rows, const Turn& turn) {
   TurnOutcome outcome;
+  if (turn.step) {
+    outcome.step = finish_step(rows, *turn.step);
+    outcome.effects = std::exchange(outcome.step->effects, {});
+    if (outcome.step->accepted) go_on_from(rows, turn, outcome.effects);
+  }
   auto run = rows.load(turn.token.execution);
   if (!run || run->kind != Kind::workflow) return outcome;
-  const TokenCheck token = check_token(*run, turn.token, turn.name_space);
+  const TokenCheck token = check_token(*run, turn.step ? turn.token.next() : turn.token, turn.name_space);
   if (token == TokenCheck::stale) return outcome;
   outcome.accepted = true;
   if (token == TokenCheck::current) {
