@@ -264,17 +264,17 @@ std::string identifier(const std::string& schema) {
 
 // 0: there is no schema of that name, or nothing in it.
 std::int64_t version_of(Connection& connection, const std::string& schema) {
-  // Asked of the tables of the catalogue: what to_regclass() knows may be older than the lock that was waited for.
-  const auto is_there = [&](const char* table) {
-    return connection.run_script(fmt::format(
-               "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = '{}' AND tablename = '{}')", schema, table)) ==
-           "t";
-  };
-  if (is_there("schema_versions")) {
+  // Asked of the tables of the catalogue: what to_regclass() knows may be older than the lock that was waited for. And asked at
+  // once: between two questions somebody may have created all of them.
+  const std::string known = connection.run_script(
+      fmt::format("SELECT coalesce(max(tablename), '') FROM pg_tables WHERE schemaname = '{}'"
+                  " AND tablename IN ('executions', 'schema_versions')",
+                  schema));
+  if (known == "schema_versions") {
     return std::stoll(connection.run_script(
         fmt::format("SELECT coalesce(max(version), 0) FROM {}.schema_versions", identifier(schema))));
   }
-  if (!is_there("executions")) return 0;
+  if (known.empty()) return 0;
   throw Failure(
       Failure::Code::misuse,
       fmt::format("the schema {} has tables of somebody else's: name another one with ?hapax_schema=NAME", schema));
