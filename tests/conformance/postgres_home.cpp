@@ -44,25 +44,27 @@ class Databases {
 
 class PostgresHome final : public StoreHome {
  public:
+  explicit PostgresHome(bool pooled) : pooled_(pooled) {}
   ~PostgresHome() override {
     if (opened_) Databases::all().give_back(url_);
   }
 
   std::unique_ptr<Store> open(const Clock& clock) override {
     PostgresOptions options;
-    options.url = url_;
+    options.url = pooled_ ? PostgresServer::shared().pooled(url_) : url_;
     auto store = open_postgres_store(options, &clock);
     opened_ = true;
     return store;
   }
 
  private:
+  const bool pooled_;
   const std::string url_ = Databases::all().take();
   bool opened_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<StoreHome> make_postgres_home() { return std::make_unique<PostgresHome>(); }
+std::unique_ptr<StoreHome> make_postgres_home(bool pooled) { return std::make_unique<PostgresHome>(pooled); }
 
 }  // namespace hapax

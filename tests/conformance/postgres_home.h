@@ -7,6 +7,6 @@
 
 namespace hapax {
 
-std::unique_ptr<StoreHome> make_postgres_home();
+std::unique_ptr<StoreHome> make_postgres_home(bool pooled);  // through a PgBouncer
 
 }  // namespace hapax

@@ -37,7 +37,8 @@ std::vector<StoreKind> all_stores() {
       {"Sqlite", true, [] { return std::make_unique<SqliteHome>(); }},
       {"CachedSqlite", true, [] { return make_cached_home(false); }},
       {"UnsteadilyCachedSqlite", true, [] { return make_cached_home(true); }},
-      {"Postgres", true, [] { return make_postgres_home(); }, 10},
+      {"Postgres", true, [] { return make_postgres_home(false); }, 10},
+      {"PooledPostgres", true, [] { return make_postgres_home(true); }, 40},
       {"S3InMemory", true, [] { return make_s3_home(); }},
       {"S3", true, [] { return make_s3_server_home(); }, 200},
   };

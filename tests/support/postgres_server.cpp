@@ -104,7 +104,13 @@ PostgresServer::PostgresServer(Disk disk)
   start();
 }
 
-PostgresServer::~PostgresServer() { stop(true); }
+PostgresServer::~PostgresServer() {
+  if (pooler_pid_ > 0) {
+    kill(pooler_pid_, SIGKILL);
+    waitpid(pooler_pid_, nullptr, 0);
+  }
+  stop(true);
+}
 
 PostgresServer& PostgresServer::shared() {
   static PostgresServer server;
@@ -134,6 +140,31 @@ void PostgresServer::wait_until_ready() {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   throw std::runtime_error("PostgreSQL did not start within 30 s: " + text_of(dir_.file("postgres.log")));
+}
+
+void PostgresServer::start_pooler() {
+  constexpr const char* kPooler = "/usr/sbin/pgbouncer";
+  if (!fs::exists(kPooler)) throw std::runtime_error("there is no /usr/sbin/pgbouncer: install pgbouncer");
+  pooler_port_ = free_port();
+  std::ofstream(dir_.file("users")) << "\"postgres\" \"\"\n";
+  std::ofstream(dir_.file("pgbouncer.ini"))
+      << "[databases]\n* = host=127.0.0.1 port=" << port_ << "\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = "
+      << pooler_port_ << "\nunix_socket_dir =\nauth_type = trust\nauth_file = " << dir_.file("users")
+      << "\npool_mode = transaction\nmax_client_conn = 500\ndefault_pool_size = 10\n";
+  pooler_pid_ = spawn({kPooler, dir_.file("pgbouncer.ini")}, dir_.file("pgbouncer.log"));
+  const std::string url = "postgres://postgres@127.0.0.1:" + std::to_string(pooler_port_) + "/postgres";
+  for (int tries = 0; tries < 200; ++tries) {
+    if (PQping(url.c_str()) == PQPING_OK) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  throw std::runtime_error("PgBouncer did not start within 10 s: " + text_of(dir_.file("pgbouncer.log")));
+}
+
+std::string PostgresServer::pooled(const std::string& url) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (pooler_pid_ < 0) start_pooler();
+  return "postgres://postgres@127.0.0.1:" + std::to_string(pooler_port_) + url.substr(url.rfind('/')) + "?hapax_pooled=1";
 }
 
 void PostgresServer::stop(bool immediately) {

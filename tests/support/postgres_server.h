@@ -32,6 +32,9 @@ class PostgresServer {
   std::string create_database();
   void drop_database(const std::string& url);
 
+  // The same database through a PgBouncer, which hands out server connections for one transaction each.
+  std::string pooled(const std::string& url);
+
   // Ends it as a machine that fails does, or after a checkpoint; and starts it again on the same port and data.
   void stop(bool immediately);
   void start();
@@ -42,11 +45,14 @@ class PostgresServer {
  private:
   std::string url_of(const std::string& database) const;
   void wait_until_ready();
+  void start_pooler();
 
   TempDir dir_;
   const Disk disk_;
   std::uint16_t port_ = 0;
   pid_t pid_ = -1;
+  std::uint16_t pooler_port_ = 0;
+  pid_t pooler_pid_ = -1;
   int databases_ = 0;
 };
 
