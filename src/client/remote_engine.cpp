@@ -42,8 +42,7 @@ class RemoteEngine final : public Engine {
   std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                              std::int32_t limit) override;
   std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id, Duration wait,
-                                         Reply<std::optional<Execution>> reply,
-                                         const std::optional<ExecutionId>& started) override;
+                                         Reply<std::optional<Execution>> reply) override;
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                        Reply<std::optional<Execution>> reply) override;
 
@@ -283,8 +282,7 @@ std::vector<Event> RemoteEngine::history(const std::string&, const ExecutionId& 
 }
 
 std::shared_ptr<Waiting> RemoteEngine::wait_workflow(const std::string&, const std::string& workflow_id, Duration wait,
-                                                     Reply<std::optional<Execution>> reply,
-                                                     const std::optional<ExecutionId>&) {
+                                                     Reply<std::optional<Execution>> reply) {
   answer(reply, [&] { return wait_at("/v1/workflows/" + percent_encode(workflow_id), wait); });
   return nullptr;
 }

@@ -185,11 +185,9 @@ class Engine {
   virtual std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) = 0;
   virtual std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                                      std::int32_t limit) = 0;
-  // As wait_closed(), over all runs that the workflow continues as. Who has just started it may say which run that is: then it need
-  // not be looked for, unless it did not complete and there may be another by now.
+  // As wait_closed(), over all runs that the workflow continues as.
   virtual std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id,
-                                                 Duration wait, Reply<std::optional<Execution>> reply,
-                                                 const std::optional<ExecutionId>& started = {}) = 0;
+                                                 Duration wait, Reply<std::optional<Execution>> reply) = 0;
 
   // Answers once the execution is closed or the wait is over, with the execution as it is then; nothing if unknown.
   virtual std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,

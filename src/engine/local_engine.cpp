@@ -44,8 +44,7 @@ class StoreEngine final : public LocalEngine {
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                        Reply<std::optional<Execution>> reply) override;
   std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id, Duration wait,
-                                         Reply<std::optional<Execution>> reply,
-                                         const std::optional<ExecutionId>& started) override;
+                                         Reply<std::optional<Execution>> reply) override;
 
   std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) override;
   std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
@@ -420,14 +419,13 @@ std::vector<Event> StoreEngine::history(const std::string& name_space, const Exe
 }
 
 std::shared_ptr<Waiting> StoreEngine::wait_workflow(const std::string& name_space, const std::string& workflow_id,
-                                                    Duration wait, Reply<std::optional<Execution>> reply,
-                                                    const std::optional<ExecutionId>& started) {
+                                                    Duration wait, Reply<std::optional<Execution>> reply) {
   if (stopped_) {
     reply(std::make_exception_ptr(Failure(Failure::Code::stopped, "the engine is shutting down")));
     return nullptr;
   }
   return wait_for_runs(results_, reader_, name_space, wait, std::move(reply),
-                       [this, name_space, workflow_id] { return find_workflow(name_space, workflow_id); }, started);
+                       [this, name_space, workflow_id] { return find_workflow(name_space, workflow_id); });
 }
 
 // ---- results, sweeps

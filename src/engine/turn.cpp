@@ -4,7 +4,6 @@
 
 #include <mutex>
 #include <type_traits>
-#include <utility>
 
 #include "core/canonical_json.h"
 #include "engine/submit.h"
@@ -96,36 +95,14 @@ using Steady = std::chrono::steady_clock;
 
 class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsWait> {
  public:
-  RunsWait(ResultDesk& results, Timer& reader, std::string name_space, Duration wait,
-           Reply<std::optional<Execution>> reply, std::function<std::optional<Execution>()> find)
-      : results_(results),
-        reader_(reader),
-        name_space_(std::move(name_space)),
-        until_(Steady::now() + wait),
-        reply_(std::move(reply)),
-        find_(std::move(find)) {}
+  RunsWait(ResultDesk& results, std::string name_space, Duration wait, Reply<std::optional<Execution>> reply)
+      : results_(results), name_space_(std::move(name_space)), until_(Steady::now() + wait), reply_(std::move(reply)) {}
 
-  void begin(const std::optional<ExecutionId>& started) {
-    may_have_successor_ = started.has_value();
-    started ? wait_for(*started) : reader_.soon([self = shared_from_this()] { self->look_for_run(); });
-  }
-
-  void cancel() override {
-    std::shared_ptr<Waiting> current;
-    {
-      const std::lock_guard lock(mutex_);
-      cancelled_ = true;
-      current = current_;
-    }
-    if (current) current->cancel();
-  }
-
- private:
-  void look_for_run() {
+  void begin(const std::function<std::optional<Execution>()>& find) {
     std::optional<Execution> run;
     const ResultDesk::Mark mark = results_.mark();
     try {
-      run = find_();
+      run = find();
     } catch (...) {
       return reply_(std::current_exception());
     }
@@ -133,6 +110,17 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
     run ? wait_for(run->id, is_open ? std::optional(mark) : std::nullopt) : reply_(std::optional<Execution>());
   }
 
+  void cancel() override {
+    std::shared_ptr<Waiting> current;
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_ = true;
+      current = current_.lock();
+    }
+    if (current) current->cancel();
+  }
+
+ private:
   void wait_for(const ExecutionId& run, std::optional<ResultDesk::Mark> found_open_since = {}) {
     const auto left = std::chrono::duration_cast<Duration>(until_ - Steady::now());
     auto waiting = results_.wait(name_space_, run, std::max(left, Duration(0)),
@@ -141,8 +129,8 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
                                  },
                                  found_open_since);
     const std::lock_guard lock(mutex_);
-    current_ = std::move(waiting);
-    if (cancelled_ && current_) current_->cancel();
+    current_ = waiting;
+    if (cancelled_ && waiting) waiting->cancel();
   }
 
   void answered(Answer<std::optional<Execution>> answer) {
@@ -153,24 +141,15 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
       return reply_(std::current_exception());
     }
     if (run && run->run.continued_as) return wait_for(*run->run.continued_as);
-    // Another may have been started in the place of one that is gone, or that did not complete.
-    const bool is_last = run && (!is_closed(run->status) || run->status == Status::completed);
-    if (!is_last && std::exchange(may_have_successor_, false)) {
-      reader_.soon([self = shared_from_this()] { self->look_for_run(); });
-    } else {
-      reply_(std::move(run));
-    }
+    reply_(std::move(run));
   }
 
   ResultDesk& results_;
-  Timer& reader_;
   const std::string name_space_;
   const Steady::time_point until_;
   const Reply<std::optional<Execution>> reply_;
-  const std::function<std::optional<Execution>()> find_;
-  bool may_have_successor_ = false;
   std::mutex mutex_;
-  std::shared_ptr<Waiting> current_;
+  std::weak_ptr<Waiting> current_;  // which holds this one
   bool cancelled_ = false;
 };
 
@@ -178,11 +157,9 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
 
 std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, Timer& reader, const std::string& name_space, Duration wait,
                                        Reply<std::optional<Execution>> reply,
-                                       std::function<std::optional<Execution>()> find,
-                                       const std::optional<ExecutionId>& started) {
-  auto waiting =
-      std::make_shared<RunsWait>(results, reader, name_space, wait, std::move(reply), std::move(find));
-  waiting->begin(started);
+                                       std::function<std::optional<Execution>()> find) {
+  auto waiting = std::make_shared<RunsWait>(results, name_space, wait, std::move(reply));
+  reader.soon([waiting, find = std::move(find)] { waiting->begin(find); });
   return waiting;
 }
 

@@ -93,6 +93,9 @@ void ResultDesk::look(const std::string& name_space, std::span<const std::shared
       one_by_one ? look(name_space, {&call, 1}) : end(call, std::current_exception());
     }
     return;
+  } catch (...) {
+    for (const auto& call : calls) end(call, std::current_exception());
+    return;
   }
   for (std::size_t i = 0; i < calls.size(); ++i) {
     bool over;

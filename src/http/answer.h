@@ -15,6 +15,8 @@ inline constexpr std::string_view kLeaseLost = "LeaseLost";
 inline constexpr std::string_view kLeaseLostMessage =
     "The lease is not that of the running attempt: the attempt was taken away, or its task is closed. Nothing was "
     "changed.";
+inline constexpr std::string_view kTurnLostMessage =
+    "The step has ended, but its workflow is not where this turn believes it to be: its next turn is there to be claimed.";
 
 // 201 created, 200 duplicate or dry run, 4xx refused.
 Response submit_response(std::vector<SubmitResult> results);
@@ -50,7 +52,8 @@ Response leases_response(std::string_view name, const Leases& leases, const std:
     if (outcome && outcome->accepted) {
       items.key("ok").boolean(true);
     } else {
-      items.key("error").string(kLeaseLost).key("message").string(kLeaseLostMessage);
+      const bool changed = outcome && changed_something(*outcome);
+      items.key("error").string(kLeaseLost).key("message").string(changed ? kTurnLostMessage : kLeaseLostMessage);
     }
     if (outcome) write(items, leases.texts[i], *outcome);
     any_accepted = any_accepted || (outcome && changed_something(*outcome));

@@ -90,8 +90,7 @@ class FakeEngine : public Engine {
   std::optional<Execution> find_workflow(const std::string&, const std::string&) override { return std::nullopt; }
   std::vector<Event> history(const std::string&, const ExecutionId&, std::int64_t, std::int32_t) override { return {}; }
   std::shared_ptr<Waiting> wait_workflow(const std::string&, const std::string&, Duration,
-                                         Reply<std::optional<Execution>> reply,
-                                         const std::optional<ExecutionId>&) override {
+                                         Reply<std::optional<Execution>> reply) override {
     reply(std::optional<Execution>());
     return nullptr;
   }

@@ -12,6 +12,19 @@ KeptRun RunCache::take(const ExecutionId& id) {
   return found == by_id_.end() ? KeptRun() : remove(found->second);
 }
 
+KeptRun RunCache::take_if_waiting_only_for(const ExecutionId& id, std::int32_t step) {
+  std::lock_guard lock(mutex_);
+  const auto found = by_id_.find(id);
+  const bool is_wanted = found != by_id_.end() && found->second->run->waits_only_for(step);
+  return is_wanted ? remove(found->second) : KeptRun();
+}
+
+void RunCache::now_certain(const LeaseToken& last_turn) {
+  std::lock_guard lock(mutex_);
+  const auto found = by_id_.find(last_turn.execution);
+  if (found != by_id_.end() && found->second->last_turn == last_turn) found->second->is_certain = true;
+}
+
 void RunCache::put(KeptRun run) {
   const ExecutionId id = run.last_turn.execution;
   std::vector<KeptRun> unwound;

@@ -16,6 +16,9 @@ namespace hapax::detail {
 struct KeptRun {
   std::unique_ptr<WorkflowRun> run;  // null: there is none
   LeaseToken last_turn;
+  // False for a run that was told of an end of a step which may not come to pass: only who goes on from there may use it, whose turn
+  // is then refused along with it.
+  bool is_certain = true;
 };
 
 class RunCache {
@@ -24,6 +27,12 @@ class RunCache {
 
   // The run, if it is kept; from now on it is the caller's.
   KeptRun take(const ExecutionId& id);
+
+  // The same if its code waits for this step alone.
+  KeptRun take_if_waiting_only_for(const ExecutionId& id, std::int32_t step);
+
+  // The turn that was its last was accepted: whatever it was told is so.
+  void now_certain(const LeaseToken& last_turn);
 
   // Keeps it, in place of the one that was used longest ago if there is no room.
   void put(KeptRun run);

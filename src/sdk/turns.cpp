@@ -44,12 +44,9 @@ TurnRequest Turns::run(const Execution& claimed, const std::vector<Event>& event
 std::optional<TurnRequest> Turns::follow(const RunningTask& task, const Report& report) {
   const auto* completed = std::get_if<Report::Completed>(&report.outcome);
   if (!completed || !task.execution.parent) return std::nullopt;
-  KeptRun kept = kept_.take(*task.execution.parent);
+  if (task.cancel_requested || task.is_over()) return std::nullopt;  // it may be another worker's by now
+  KeptRun kept = kept_.take_if_waiting_only_for(*task.execution.parent, task.execution.step);
   if (!kept.run) return std::nullopt;
-  if (!kept.run->waits_only_for(task.execution.step)) {
-    kept_.put(std::move(kept));
-    return std::nullopt;
-  }
   kept.run->learn_completed(task.execution.step, completed->result);
   TurnRequest turn = kept.run->advance(task.now());
   if (std::holds_alternative<Turn::Stuck>(turn.end)) return std::nullopt;  // a replay tells it better
@@ -60,16 +57,18 @@ std::optional<TurnRequest> Turns::follow(const RunningTask& task, const Report& 
   ++followed_;
   ++events_;
   kept.last_turn = kept.last_turn.next();
+  kept.is_certain = false;
   if (std::holds_alternative<Turn::Suspended>(turn.end)) kept_.put(std::move(kept));
   return turn;
 }
 
 std::unique_ptr<WorkflowRun> Turns::continue_run(const Execution& claimed, const std::vector<Event>& events) {
-  std::unique_ptr<WorkflowRun> run = kept_.take(claimed.id).run;
-  if (!run || run->known() != claimed.run.seen || !run->learn(events)) return nullptr;
+  KeptRun kept = kept_.take(claimed.id);
+  std::unique_ptr<WorkflowRun>& run = kept.run;
+  if (!run || !kept.is_certain || run->known() != claimed.run.seen || !run->learn(events)) return nullptr;
   ++continued_;
   events_ += std::ssize(events);
-  return run;
+  return std::move(run);
 }
 
 std::unique_ptr<WorkflowRun> Turns::replay(const DeclaredWorkflow& workflow, const Execution& claimed,

@@ -29,6 +29,9 @@ class Turns {
   // Nothing if there is none. Whatever has come of the workflow meanwhile, the store knows: then the turn is not accepted.
   std::optional<TurnRequest> follow(const RunningTask& task, const Report& report);
 
+  // The commit of a turn that followed a step was accepted.
+  void accepted(const TurnRequest& following) { kept_.now_certain(following.token.next()); }
+
   // The commit was not accepted: the run as it is here never happened.
   void refused(const ExecutionId& run) { kept_.drop(run); }
 

@@ -1,6 +1,7 @@
 // What a turn costs: counted in events that are told to the code, and in replays.
 #include <gtest/gtest.h>
 
+#include "core/canonical_json.h"
 #include "sdk/attempt.h"
 #include "sdk/turns.h"
 
@@ -19,17 +20,39 @@ class TurnsTest : public ::testing::Test {
                  nullptr);
   }
 
+  std::string start(int steps) {
+    SubmitRequest request;
+    request.kind = Kind::workflow;
+    request.type = "count";
+    request.input = parse_json(std::to_string(steps));
+    request.idempotency_key = "count-" + std::to_string(steps);
+    await<std::vector<SubmitResult>>([&](auto reply) { app_.engine().submit("default", {request}, std::move(reply)); });
+    return *request.idempotency_key;
+  }
+
   // Runs it alone, to its end, and gives what the code was told per step.
   double events_per_step(Turns& turns, int steps) {
-    SubmitRequest start;
-    start.kind = Kind::workflow;
-    start.type = "count";
-    start.input = parse_json(std::to_string(steps));
-    start.idempotency_key = "count-" + std::to_string(steps);
-    await<std::vector<SubmitResult>>([&](auto reply) { app_.engine().submit("default", {start}, std::move(reply)); });
+    const std::string id = start(steps);
     const std::int64_t before = turns.events();
-    while (app_.engine().find_workflow("default", *start.idempotency_key)->status != Status::completed) run_one(turns);
+    while (app_.engine().find_workflow("default", id)->status != Status::completed) run_one(turns);
     return static_cast<double>(turns.events() - before) / steps;
+  }
+
+  Claimed claim() {
+    ClaimCall call;
+    call.name_space = "default";
+    call.queues = {"default"};
+    call.workflows = true;
+    call.wait = std::chrono::seconds(10);
+    auto claims = await<std::vector<Claimed>>([&](auto reply) { app_.engine().claim(call, std::move(reply)); });
+    return std::move(claims.at(0));
+  }
+
+  void commit(const TurnRequest& turn) {
+    const TurnOutcome outcome =
+        await<std::vector<TurnOutcome>>([&](auto reply) { app_.engine().commit_turns({turn}, std::move(reply)); }).at(0);
+    ASSERT_TRUE(outcome.accepted);
+    ASSERT_TRUE(!outcome.step || outcome.step->accepted);
   }
 
   AppState app_{open_engine("memory:"), "default"};
@@ -37,28 +60,15 @@ class TurnsTest : public ::testing::Test {
 
  private:
   void run_one(Turns& turns) {
-    ClaimCall call;
-    call.name_space = "default";
-    call.queues = {"default"};
-    call.workflows = true;
-    call.wait = std::chrono::seconds(10);
-    auto claims = await<std::vector<Claimed>>([&](auto reply) { app_.engine().claim(call, std::move(reply)); });
-    ASSERT_EQ(claims.size(), 1U);
-    if (claims[0].execution.kind == Kind::workflow) {
-      TurnRequest turn = turns.run(claims[0].execution, claims[0].events);
-      ASSERT_TRUE(await<std::vector<TurnOutcome>>([&](auto reply) { app_.engine().commit_turns({turn}, std::move(reply)); }).at(0).accepted);
-    } else {
-      RunningTask task(std::move(claims[0]));
-      const Report report = run_handler(app_.tasks(), task, "default");
-      const auto turn = follow_ ? turns.follow(task, report) : std::nullopt;
-      if (turn) {
-        const TurnOutcome outcome =
-            await<std::vector<TurnOutcome>>([&](auto reply) { app_.engine().commit_turns({*turn}, std::move(reply)); }).at(0);
-        ASSERT_TRUE(outcome.accepted && outcome.step->accepted);
-        return;
-      }
-      await<std::vector<FinishOutcome>>([&](auto reply) { app_.engine().finish({report}, std::move(reply)); });
+    Claimed claimed = claim();
+    if (claimed.execution.kind == Kind::workflow) return commit(turns.run(claimed.execution, claimed.events));
+    RunningTask task(std::move(claimed));
+    const Report report = run_handler(app_.tasks(), task, "default");
+    if (const auto turn = follow_ ? turns.follow(task, report) : std::nullopt) {
+      commit(*turn);
+      return turns.accepted(*turn);
     }
+    await<std::vector<FinishOutcome>>([&](auto reply) { app_.engine().finish({report}, std::move(reply)); });
   }
 };
 
@@ -78,6 +88,25 @@ TEST_F(TurnsTest, ATurnFollowsTheEndOfItsStep) {
   EXPECT_EQ(turns.replayed(), 1);
   EXPECT_EQ(turns.followed(), 5);
   EXPECT_EQ(app_.engine().find_workflow("default", "count-5")->result, "5");
+}
+
+TEST_F(TurnsTest, WhatARunWasToldButIsNotCommittedIsNotUsedByAClaim) {
+  Turns turns(app_, 10, 256 * 1024);
+  start(3);
+  const Claimed first = claim();
+  commit(turns.run(first.execution, first.events));
+  const RunningTask step(claim());
+  const Report guess{step.token, Report::Completed{"70"}, "default"};
+  ASSERT_TRUE(turns.follow(step, guess).has_value());
+
+  Report truth = guess;
+  truth.outcome = Report::Completed{"1"};
+  await<std::vector<FinishOutcome>>([&](auto reply) { app_.engine().finish({truth}, std::move(reply)); });
+  const Claimed second = claim();
+  const TurnRequest turn = turns.run(second.execution, second.events);
+  ASSERT_EQ(turn.commands.size(), 1U);
+  EXPECT_EQ(canonical_json(turn.commands[0].start->input), "1");
+  EXPECT_EQ(turns.replayed(), 2);
 }
 
 TEST_F(TurnsTest, NothingFollowsWhereTheRunIsNotKept) {

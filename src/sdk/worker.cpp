@@ -233,7 +233,8 @@ void Worker::handle_tasks() {
       const auto start = Steady::now();
       Report outcome = run_handler(tasks_, *task, app_.name_space());
       const auto took = Steady::now() - start;
-      if (!follow(task, outcome, took)) report(task, std::move(outcome), took);
+      note_duration(took);
+      if (!follow(task, outcome)) report(task, std::move(outcome), took);
     }
     lock.lock();
   }
@@ -246,7 +247,6 @@ void Worker::note_duration(Steady::duration took) {
 }
 
 void Worker::report(const std::shared_ptr<RunningTask>& task, Report report, Steady::duration took) {
-  note_duration(took);
   // A handler that stopped because its time was over says nothing: the engine times the attempt out, whoever is first.
   const auto* error = std::get_if<Report::Failed>(&report.outcome);
   if (error && error->error.type == kCancelled && task->is_over()) {
@@ -323,21 +323,38 @@ void Worker::run_turn(const std::shared_ptr<RunningTask>& task) {
 }
 
 // Where a workflow that this worker keeps waits for the task alone, it goes on at once, and both are committed together.
-bool Worker::follow(const std::shared_ptr<RunningTask>& task, const Report& report, Steady::duration took) {
-  if (on_attempt_end_) return false;  // who is told of reports is told of each
+bool Worker::follow(const std::shared_ptr<RunningTask>& task, const Report& report) {
+  if (on_attempt_end_ || !follows_) return false;  // who is told of reports is told of each
   std::optional<TurnRequest> request = turns_.follow(*task, report);
   if (!request) return false;
-  note_duration(took);
-  const auto give_up_at = Steady::now() + options_.lease;
-  commit_turn({task, std::make_shared<const TurnRequest>(*std::move(request)), {}, give_up_at, kFirstPause});
+  const auto turn = std::make_shared<const TurnRequest>(*std::move(request));
+  app_.engine().commit_turns({*turn}, [this, task, turn](Answer<std::vector<TurnOutcome>> answers) {
+    followed(task, *turn, std::move(answers));
+  });
   return true;
+}
+
+// Whatever becomes of the turn must not keep the task from ending: then that is reported by itself. Where it has ended, the report is
+// a repetition.
+void Worker::followed(const std::shared_ptr<RunningTask>& task, const TurnRequest& turn,
+                      Answer<std::vector<TurnOutcome>> answers) {
+  bool has_ended = false;
+  try {
+    const TurnOutcome outcome = std::move(answers).get().at(0);
+    has_ended = outcome.step && outcome.step->accepted;
+    outcome.accepted ? turns_.accepted(turn) : turns_.refused(turn.token.execution);
+  } catch (const Failure& failure) {
+    turns_.refused(turn.token.execution);
+    if (!failure.safe_to_retry()) follows_ = false;  // a server that does not know of it
+  }
+  has_ended ? let_go(*task) : report(task, *turn.step, {});
 }
 
 // Committed beside other turns, without holding up the thread that ran it.
 void Worker::commit_turn(const UnheardTurn& turn) {
   app_.engine().commit_turns({*turn.request}, [this, turn](Answer<std::vector<TurnOutcome>> answers) {
     try {
-      if (!std::move(answers).get().at(0).accepted) turns_.refused(turn.request->token.execution);
+      if (!std::move(answers).get().at(0).accepted) turns_.refused(turn.task->execution.id);
     } catch (const Failure& failure) {
       return repeat_later(turn, failure);
     }
@@ -349,8 +366,7 @@ void Worker::commit_turn(const UnheardTurn& turn) {
 // send) leaves the workflow stuck, where it can be mended.
 void Worker::repeat_later(UnheardTurn turn, const Failure& failure) {
   const bool was_stuck = std::holds_alternative<Turn::Stuck>(turn.request->end);
-  turns_.refused(turn.request->token.execution);
-  if (turn.request->step && !failure.safe_to_retry()) return report(turn.task, *turn.request->step, {});
+  turns_.refused(turn.task->execution.id);
   if (Steady::now() >= turn.give_up_at || (!failure.safe_to_retry() && was_stuck)) return let_go(*turn.task);
   if (!failure.safe_to_retry()) {
     TurnRequest stuck;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -59,7 +60,7 @@ class Worker {
 
   // A turn that the engine has not answered yet.
   struct UnheardTurn {
-    std::shared_ptr<RunningTask> task;  // that was claimed: the turn itself, or the step that it follows
+    std::shared_ptr<RunningTask> task;
     std::shared_ptr<const TurnRequest> request;
     Steady::time_point again_at, give_up_at;
     Duration pause;
@@ -69,7 +70,9 @@ class Worker {
   void note_duration(Steady::duration took);
   void report(const std::shared_ptr<RunningTask>& task, Report report, Steady::duration took);
   void run_turn(const std::shared_ptr<RunningTask>& task);
-  bool follow(const std::shared_ptr<RunningTask>& task, const Report& report, Steady::duration took);
+  bool follow(const std::shared_ptr<RunningTask>& task, const Report& report);
+  void followed(const std::shared_ptr<RunningTask>& task, const TurnRequest& turn,
+                Answer<std::vector<TurnOutcome>> answers);
   void commit_turn(const UnheardTurn& turn);
   void repeat_later(UnheardTurn turn, const Failure& failure);
   std::vector<UnheardTurn> turns_to_repeat();
@@ -112,6 +115,7 @@ class Worker {
   std::deque<std::shared_ptr<RunningTask>> queued_;
   std::map<LeaseToken, std::shared_ptr<RunningTask>> held_;  // queued, running or not yet reported
   std::vector<UnheardTurn> unheard_;                         // to be committed again
+  std::atomic<bool> follows_ = true;                         // sends turns with the ends of the steps that they follow
   std::array<Claiming, 4> claims_;
   bool asked_ = false;  // for work, and was answered
   bool draining_ = false;

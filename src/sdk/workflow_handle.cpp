@@ -33,9 +33,7 @@ Execution wait_step(const WorkflowHandleState& handle, Duration wait) {
   AppState& app = handle.app();
   auto run = translating([&] {
     return await<std::optional<Execution>>([&](auto reply) {
-      const Receipt& receipt = handle.receipt();
-      app.engine().wait_workflow(app.name_space(), handle.workflow_id(), std::min(wait, kWaitStep), std::move(reply),
-                                 receipt.created ? std::optional(receipt.execution.id) : std::nullopt);
+      app.engine().wait_workflow(app.name_space(), handle.workflow_id(), std::min(wait, kWaitStep), std::move(reply));
     });
   });
   if (!run) gone(handle.workflow_id());

@@ -175,9 +175,12 @@ TEST_P(Workflows, ATurnFollowsNothingButAStepOfItsOwn) {
   const Execution run = suspended_on_task();
   complete(token_of(claim_one()));
   submitted(Task("other"));
-  Turn second = following(run, claim_one());
-  EXPECT_FALSE(commit(second).accepted);
+  const Execution other = claim_one();
+  const TurnOutcome outcome = commit(following(run, other));
+  EXPECT_FALSE(outcome.accepted);
+  EXPECT_FALSE(outcome.step->accepted);
   EXPECT_EQ(find(run.id)->status, Status::pending);
+  EXPECT_EQ(find(other.id)->status, Status::running);
 }
 
 TEST_P(Workflows, AStepThatIsTriedAgainHasNoTurnThatFollows) {

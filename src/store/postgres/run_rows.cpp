@@ -101,16 +101,16 @@ Connection& PostgresRows::connection() {
 }
 
 std::vector<TurnOutcome> commit_turns(Runner& runner, std::span<const Turn> turns, Waiters& waiters) {
-  std::vector<ExecutionId> runs, steps;
+  std::vector<ExecutionId> runs, ending, steps;
   for (const Turn& turn : turns) {
     runs.push_back(turn.token.execution);
-    if (turn.step) runs.push_back(turn.step->token.execution);
+    if (turn.step) ending.push_back(turn.step->token.execution);
     for (const auto& [step, submission] : turn.starts) {
       steps.push_back(step_id(turn.token.execution, submission.execution.type, step));
     }
   }
   return runner.transact([&](Workspace& workspace) {
-    workspace.lock_runs(runs, steps);
+    workspace.lock_runs(runs, ending, steps);
     PostgresRows rows(workspace);
     std::vector<TurnOutcome> outcomes;
     for (const Turn& turn : turns) outcomes.push_back(hapax::commit_turn(rows, turn));

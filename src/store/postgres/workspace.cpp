@@ -141,19 +141,24 @@ std::vector<IdentityHash> Workspace::identities_of(const std::vector<ExecutionId
   return hashes;
 }
 
-void Workspace::lock(std::vector<ExecutionId> ids, Extent extent, bool with_runs,
+void Workspace::lock(std::vector<ExecutionId> ids, Extent extent, bool with_runs, std::vector<ExecutionId> runs,
                      const std::vector<ExecutionId>& new_steps) {
-  if (ids.empty()) return;
+  if (ids.empty() && runs.empty()) return;
   sort_unique(ids);
+  sort_unique(runs);
+  std::vector<ExecutionId> all = ids;
+  all.insert(all.end(), runs.begin(), runs.end());
   std::vector<IdentityHash> hashes;
-  if (extent == Extent::whole || policies_.any_deleted_at_once()) hashes = identities_of(ids, extent);
+  if (extent == Extent::whole || policies_.any_deleted_at_once()) hashes = identities_of(all, extent);
   const bool with_input = extent == Extent::whole;
+  const Statement& lock_open = with_input ? kLockOpenWhole : kLockOpen;
   if (!hashes.empty()) {
     connection_.send(kLockIdentities, hashes_of(hashes));
     connection_.send(kReadTombstones, hashes_of(hashes));
   }
   if (with_runs) connection_.send(kLockRunsOfSteps, ids_of(ids));
-  connection_.send(with_input ? kLockOpenWhole : kLockOpen, ids_of(ids));
+  if (!runs.empty()) connection_.send(lock_open, ids_of(runs));
+  if (!ids.empty()) connection_.send(lock_open, ids_of(ids));
   if (!new_steps.empty()) connection_.send(kReadIds, ids_of(new_steps));
   now();
   if (!hashes.empty()) {
@@ -161,14 +166,16 @@ void Workspace::lock(std::vector<ExecutionId> ids, Extent extent, bool with_runs
     receive_tombstones(connection_.receive());
   }
   // All of them before any is looked at: to name their queues may take a statement of its own.
-  const Rows runs = with_runs ? connection_.receive() : Rows();
-  const Rows open = connection_.receive();
+  const Rows of_steps = with_runs ? connection_.receive() : Rows();
+  const Rows open_runs = runs.empty() ? Rows() : connection_.receive();
+  const Rows open = ids.empty() ? Rows() : connection_.receive();
   const Rows steps = new_steps.empty() ? Rows() : connection_.receive();
   absent_.insert(new_steps.begin(), new_steps.end());
   for (const ExecutionId& id : ids_in(steps)) absent_.erase(id);
-  receive_rows(runs);
-  receive_rows(open);
-  lock_closed_rows(ids, with_input);
+  for (const Rows* rows : {&of_steps, &open_runs, &open}) {
+    if (!rows->empty()) receive_rows(*rows);
+  }
+  lock_closed_rows(all, with_input);
   complete_entries();
 }
 

@@ -44,13 +44,14 @@ class Workspace {
     whole   // with them, and their identities
   };
   // Locks executions in order to change them. Where closing deletes them, they are locked as a whole.
-  void lock(std::vector<ExecutionId> ids, Extent extent) { lock(std::move(ids), extent, false, {}); }
+  void lock(std::vector<ExecutionId> ids, Extent extent) { lock(std::move(ids), extent, false, {}, {}); }
   // The same for those that may be steps, with the runs that they are steps of.
-  void lock_with_runs(std::vector<ExecutionId> ids) { lock(std::move(ids), Extent::state, true, {}); }
-  // The same for runs, and steps of theirs that end. Nobody else can give them any of these new steps then: so it is known which
-  // of those there are not.
-  void lock_runs(std::vector<ExecutionId> runs, const std::vector<ExecutionId>& steps) {
-    lock(std::move(runs), Extent::state, false, steps);
+  void lock_with_runs(std::vector<ExecutionId> ids) { lock(std::move(ids), Extent::state, true, {}, {}); }
+  // The same for steps that end, after these runs. Nobody else can give the runs any of these new steps then: so it is known which of
+  // those there are not.
+  void lock_runs(std::vector<ExecutionId> runs, std::vector<ExecutionId> ending,
+                 const std::vector<ExecutionId>& new_steps) {
+    lock(std::move(ending), Extent::state, false, std::move(runs), new_steps);
   }
   // The open steps of a run.
   std::vector<ExecutionId> lock_open_steps(const ExecutionId& run);
@@ -115,7 +116,8 @@ class Workspace {
     Time until;
   };
 
-  void lock(std::vector<ExecutionId> ids, Extent extent, bool with_runs, const std::vector<ExecutionId>& new_steps);
+  void lock(std::vector<ExecutionId> ids, Extent extent, bool with_runs, std::vector<ExecutionId> runs,
+            const std::vector<ExecutionId>& new_steps);
   std::vector<IdentityHash> identities_of(const std::vector<ExecutionId>& ids, Extent& extent);
   bool lock_missing(const std::vector<ExecutionId>& ids, const Statement& statement);
   void lock_rows(const std::vector<ExecutionId>& ids);

@@ -162,10 +162,11 @@ void end(RunRows& rows, Execution& run, const Turn& turn, Effects& effects, bool
   }
 }
 
-FinishOutcome finish_step(RunRows& rows, const Report& report) {
+// The report on a step of this run, which is there: so that nothing of the step is deleted with its end.
+FinishOutcome finish_step(RunRows& rows, const ExecutionId& run, const Report& report) {
   FinishOutcome outcome;
   auto step = rows.load(report.token.execution);
-  if (!step || step->kind == Kind::workflow) return outcome;
+  if (!step || step->kind == Kind::workflow || step->parent != run || !rows.load(run)) return outcome;
   const TokenCheck token = check_token(*step, report.token, report.name_space);
   if (token == TokenCheck::stale) return outcome;
   if (token == TokenCheck::repeated && !says_the_same(*step, report)) return outcome;
@@ -185,9 +186,8 @@ FinishOutcome finish_step(RunRows& rows, const Report& report) {
 // Claims the turn for whoever ended the step, if that is all that has happened since his last one.
 void go_on_from(RunRows& rows, const Turn& turn, Effects& effects) {
   constexpr Duration kLease{1000};  // it ends with this transaction
-  const auto step = rows.load(turn.step->token.execution);
   auto run = rows.load(turn.token.execution);
-  if (!run || run->kind != Kind::workflow || run->run.events != turn.seen || !step || step->parent != run->id) return;
+  if (!run || run->kind != Kind::workflow || run->run.events != turn.seen) return;
   if (check_token(*run, turn.token, turn.name_space) != TokenCheck::repeated) return;
   if (!may_be_handed_out(*run, rows.policies(), rows.now())) return;
   start_attempt(*run, run->worker, turn.token.next().secret, kLease, rows.now());
@@ -200,7 +200,7 @@ void go_on_from(RunRows& rows, const Turn& turn, Effects& effects) {
 TurnOutcome commit_turn(RunRows& rows, const Turn& turn) {
   TurnOutcome outcome;
   if (turn.step) {
-    outcome.step = finish_step(rows, *turn.step);
+    outcome.step = finish_step(rows, turn.token.execution, *turn.step);
     outcome.effects = std::exchange(outcome.step->effects, {});
     if (outcome.step->accepted) go_on_from(rows, turn, outcome.effects);
   }
