@@ -138,8 +138,8 @@ bool ResultDesk::may_be_closed_since(Mark mark, const ExecutionId& id) const {
   return std::find(latest_.end() - static_cast<std::ptrdiff_t>(since), latest_.end(), id) != latest_.end();
 }
 
-// Of an execution that was closed.
-ResultDesk::Calls ResultDesk::calls_for(const ExecutionId& id) {
+// Gives back who waits for it.
+ResultDesk::Calls ResultDesk::note_closed(const ExecutionId& id) {
   Calls calls;
   std::lock_guard lock(mutex_);
   ++closings_;
@@ -151,7 +151,7 @@ ResultDesk::Calls ResultDesk::calls_for(const ExecutionId& id) {
 }
 
 void ResultDesk::closed(const ExecutionId& id, std::optional<Execution> purged) {
-  for (const auto& call : calls_for(id)) {
+  for (const auto& call : note_closed(id)) {
     if (purged && purged->name_space == call->name_space) {
       end(call, purged);
     } else {
@@ -160,7 +160,7 @@ void ResultDesk::closed(const ExecutionId& id, std::optional<Execution> purged) 
   }
 }
 
-void ResultDesk::closed_now(const ExecutionId& id) { look(calls_for(id)); }
+void ResultDesk::closed_now(const ExecutionId& id) { look(note_closed(id)); }
 
 void ResultDesk::look_again() {
   Calls calls;

@@ -50,7 +50,7 @@ class ResultDesk {
 
   using Calls = std::vector<std::shared_ptr<Call>>;
 
-  Calls calls_for(const ExecutionId& id);
+  Calls note_closed(const ExecutionId& id);
   bool may_be_closed_since(Mark mark, const ExecutionId& id) const;  // with the lock held
   void look_soon(const std::shared_ptr<Call>& call);
   void look(const Calls& calls);
