@@ -405,19 +405,20 @@ TEST(S3Race, EachStepOfAFanOutEndsOnceWhateverFails) {
     turn.events.push_back(event);
     turn.starts.push_back({step, Task().max_attempts(1000)});
   }
+  // Time goes by twenty times as fast as it does: leases end soon, and yet nothing that is under way seems a minute old. From before
+  // the first failure on: a lock whose transaction failed is in the way until its time is over.
+  std::atomic<bool> done = false;
+  std::thread time([&] {
+    for (; !done; std::this_thread::sleep_for(1ms)) world.clock.advance(20ms);
+  });
   fail_at_random(world.objects(), 100);
-  until_known([&] { return world.store().commit_turns({&turn, 1}).at(0).accepted; });
+  EXPECT_TRUE(until_known([&] { return world.store().commit_turns({&turn, 1}).at(0).accepted; }));
 
   const auto closed = [&] {
     const auto events = until_known([&] { return world.store().history(test_id(100), 0, 10'000); });
     return std::count_if(events.begin(), events.end(),
                          [](const Event& event) { return event.kind == Event::Kind::closed; });
   };
-  // Time goes by twenty times as fast as it does: leases end soon, and yet nothing that is under way seems a minute old.
-  std::atomic<bool> done = false;
-  std::thread time([&] {
-    for (; !done; std::this_thread::sleep_for(1ms)) world.clock.advance(20ms);
-  });
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
