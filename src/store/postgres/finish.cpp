@@ -26,7 +26,7 @@ std::string complete_sql() {
       {"result", "d.reported"},
   };
   std::string values;
-  for (const Column& column : state_row_columns()) {
+  for (const Column& column : state_rows().columns) {
     const auto found = closing.find(column.name);
     values += fmt::format("{}{}", values.empty() ? "" : ", ",
                           found == closing.end() ? fmt::format("d.{}", column.name) : found->second);
@@ -43,7 +43,7 @@ done AS (
   RETURNING o.*, g.reported),
 kept AS (INSERT INTO closed ({1}) SELECT {2} FROM done d, t)
 SELECT t.now, d.id, d.queue_no FROM t LEFT JOIN done d ON true)sql",
-                     static_cast<int>(Status::running), names(state_row_columns()), values,
+                     static_cast<int>(Status::running), names(state_rows().columns), values,
                      lookup_place("open", "id", "g.id", "s"));
 }
 

@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "store/postgres/rows.h"
 #include "store/postgres/url.h"
 #include "support/describe.h"
 #include "support/manual_clock.h"
@@ -60,6 +61,22 @@ TEST_F(PostgresSchema, EightWhoOpenAnEmptyDatabaseAtOnceAllSucceed) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(server_.run(url_, "SELECT count(*) = max(version) FROM hapax.schema_versions"), "t");
+}
+
+// Columns of one type could change places unnoticed.
+TEST_F(PostgresSchema, HasTheRowsOfBatchesAsTheyAreSent) {
+  open_postgres_store(at(url_));
+  for (const postgres::RowType* type : {&postgres::fact_rows(), &postgres::submission_rows(), &postgres::state_rows(),
+                                        &postgres::start_rows(), &postgres::event_rows()}) {
+    std::string sent;
+    for (const postgres::Column& column : type->columns) {
+      sent += fmt::format("{}{} {}", sent.empty() ? "" : ", ", column.name, static_cast<int>(column.type));
+    }
+    EXPECT_EQ(server_.run(url_, fmt::format("SELECT string_agg(attname || ' ' || atttypid::oid, ', ' ORDER BY attnum)"
+                                            " FROM pg_attribute WHERE attrelid = 'hapax.{}'::regclass",
+                                            type->name)),
+              sent);
+  }
 }
 
 TEST_F(PostgresSchema, NewerOneIsRefusedWithWhatToDo) {

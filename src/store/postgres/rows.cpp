@@ -114,12 +114,13 @@ std::string unnest(std::span<const Column> columns, int first_parameter, const s
   return fmt::format("unnest({}) AS {} ({})", arrays, alias, names(columns));
 }
 
-std::string one_row(std::span<const Column> columns, int first_parameter, const std::string& alias) {
-  std::string values;
-  for (const Column& column : columns) {
-    values += fmt::format("{}${}::{}", values.empty() ? "" : ", ", first_parameter++, name_of(column.type));
-  }
-  return fmt::format("(VALUES ({})) AS {} ({})", values, alias, names(columns));
+std::string unnest(const RowType& rows, int parameter, const std::string& alias) {
+  return fmt::format("unnest(${}::{}[]) AS {}", parameter, rows.name, alias);
+}
+
+std::string insert_into(const std::string& table, const RowType& rows) {
+  return fmt::format("INSERT INTO {} ({}) SELECT {} FROM {}", table, names(rows.columns), names(rows.columns, "g"),
+                     unnest(rows, 1, "g"));
 }
 
 std::string lookup(const std::string& table, const std::string& column, const std::string& value,
@@ -137,6 +138,44 @@ std::vector<Column> operator+(std::span<const Column> a, std::span<const Column>
   std::vector<Column> all(a.begin(), a.end());
   all.insert(all.end(), b.begin(), b.end());
   return all;
+}
+
+const RowType& fact_rows() {
+  static const RowType type{"batch_execution", {std::begin(kFactColumns), std::end(kFactColumns)}};
+  return type;
+}
+
+const RowType& submission_rows() {
+  constexpr Column kGiven[] = {
+      {"ttl_ms", Type::int8},      {"run_at", Type::int8},      {"delay_ms", Type::int8},
+      {"deadline_at", Type::int8}, {"deadline_ms", Type::int8}, {"status", Type::int2},
+  };
+  static const RowType type{"batch_submission", std::span(kFactColumns) + std::span(kGiven)};
+  return type;
+}
+
+const RowType& state_rows() {
+  static const RowType type{"batch_state", std::span(kPlaceColumns) + std::span(kStateColumns)};
+  return type;
+}
+
+const RowType& start_rows() {
+  static const RowType type{"batch_start",
+                            {{"id", Type::uuid},
+                             {"due_at", Type::int8},
+                             {"attempt", Type::int4},
+                             {"started_at", Type::int8},
+                             {"lease_secret", Type::bytea},
+                             {"lease_expires_at", Type::int8},
+                             {"attempt_ends_by", Type::int8},
+                             {"worker", Type::bytea}}};
+  return type;
+}
+
+const RowType& event_rows() {
+  constexpr Column kRun[] = {{"run", Type::uuid}};
+  static const RowType type{"batch_event", std::span(kRun) + std::span(kEventColumns)};
+  return type;
 }
 
 std::string row_columns(bool with_input) {
@@ -217,109 +256,94 @@ void Columns::bind(Parameters& parameters) {
   for (Array& array : arrays_) parameters.array(std::move(array));
 }
 
-void Columns::bind_next(Parameters& parameters) {
-  for (Array& array : arrays_) {
-    const auto value = array.next();
-    value ? parameters.bytes(*value) : parameters.null();
-  }
+void send_silently(Connection& connection, const Statement& statement, Batch batch) {
+  if (batch.rows() == 0) return;
+  Parameters parameters;
+  connection.send_silently(statement, parameters.batch(std::move(batch)));
 }
 
-void Columns::send_silently(Connection& connection, const BatchStatement& statement) {
-  constexpr std::int32_t kFew = 8;
-  if (rows() > kFew) {
-    Parameters parameters;
-    bind(parameters);
-    return connection.send_silently(statement.many, parameters);
-  }
-  for (std::int32_t row = 0; row < rows(); ++row) {
-    Parameters parameters;
-    bind_next(parameters);
-    connection.send_silently(statement.one, parameters);
-  }
-}
-
-void write_facts(Columns& columns, const Row& row) {
+void write_facts(Batch& facts, const Row& row) {
   const Execution& e = row.execution;
-  columns.begin_row();
-  columns.next().raw(e.id);
-  columns.next().integer(row.queue_no);
-  columns.next().word(e.kind);
-  columns.next().integer(e.priority);
-  columns.next().integer(e.max_attempts);
-  columns.next().integer(e.retry.initial.count());
-  columns.next().real(e.retry.factor);
-  columns.next().integer(e.retry.max.count());
-  columns.next().duration_if(e.timeout);
-  columns.next().time(e.created_at);
-  columns.next().bytes_if(e.concurrency_key);
+  facts.begin_row();
+  facts.next().raw(e.id);
+  facts.next().integer(row.queue_no);
+  facts.next().word(e.kind);
+  facts.next().integer(e.priority);
+  facts.next().integer(e.max_attempts);
+  facts.next().integer(e.retry.initial.count());
+  facts.next().real(e.retry.factor);
+  facts.next().integer(e.retry.max.count());
+  facts.next().duration_if(e.timeout);
+  facts.next().time(e.created_at);
+  facts.next().bytes_if(e.concurrency_key);
   if (e.identity) {
-    columns.next().raw(e.identity->hash);
-    columns.next().word(e.identity->strategy);
-    columns.next().word(e.identity->scope.tag);
-    columns.next().bytes(e.identity->scope.name);
+    facts.next().raw(e.identity->hash);
+    facts.next().word(e.identity->strategy);
+    facts.next().word(e.identity->scope.tag);
+    facts.next().bytes(e.identity->scope.name);
   } else {
-    for (int i = 0; i < 4; ++i) columns.next().null();
+    for (int i = 0; i < 4; ++i) facts.next().null();
   }
-  columns.next().raw_if(e.parent);
-  columns.next().integer(e.step);
-  e.parent_workflow_id.empty() ? columns.next().null() : columns.next().bytes(e.parent_workflow_id);
-  columns.next().bytes(e.type);
+  facts.next().raw_if(e.parent);
+  facts.next().integer(e.step);
+  e.parent_workflow_id.empty() ? facts.next().null() : facts.next().bytes(e.parent_workflow_id);
+  facts.next().bytes(e.type);
   if (e.idempotency_key) {
-    columns.next().integer(key_number(*e.idempotency_key));
-    columns.next().bytes(*e.idempotency_key);
+    facts.next().integer(key_number(*e.idempotency_key));
+    facts.next().bytes(*e.idempotency_key);
   } else {
-    for (int i = 0; i < 2; ++i) columns.next().null();
+    for (int i = 0; i < 2; ++i) facts.next().null();
   }
-  columns.next().raw(e.input_hash);
-  columns.next().bytes(e.input);
+  facts.next().raw(e.input_hash);
+  facts.next().bytes(e.input);
 }
 
-void write_state_row(Columns& columns, const Row& row, bool has_parent) {
+void write_state_row(Batch& states, const Row& row, bool has_parent) {
   const Execution& e = row.execution;
-  columns.begin_row();
-  columns.next().raw(e.id);
-  columns.next().integer(row.queue_no);
-  columns.next().word(e.kind);
-  columns.next().integer(e.priority);
-  columns.next().bytes_if(e.concurrency_key);
-  columns.next().boolean(has_parent);
+  states.begin_row();
+  states.next().raw(e.id);
+  states.next().integer(row.queue_no);
+  states.next().word(e.kind);
+  states.next().integer(e.priority);
+  states.next().bytes_if(e.concurrency_key);
+  states.next().boolean(has_parent);
 
-  columns.next().word(e.status);
-  columns.next().time(e.run_at);
-  columns.next().time_if(e.due_at());
-  columns.next().integer(e.attempt);
-  columns.next().integer(e.attempt_limit);
-  columns.next().time_if(e.deadline_at);
-  columns.next().time_if(e.started_at);
-  columns.next().time_if(e.finished_at);
-  columns.next().time_if(e.cancel_requested_at);
-  columns.next().time_if(e.cancel_by);
-  columns.next().raw_if(e.lease_secret);
-  columns.next().time_if(e.lease_expires_at);
-  columns.next().time_if(e.attempt_ends_by);
-  columns.next().bytes(e.worker);
+  states.next().word(e.status);
+  states.next().time(e.run_at);
+  states.next().time_if(e.due_at());
+  states.next().integer(e.attempt);
+  states.next().integer(e.attempt_limit);
+  states.next().time_if(e.deadline_at);
+  states.next().time_if(e.started_at);
+  states.next().time_if(e.finished_at);
+  states.next().time_if(e.cancel_requested_at);
+  states.next().time_if(e.cancel_by);
+  states.next().raw_if(e.lease_secret);
+  states.next().time_if(e.lease_expires_at);
+  states.next().time_if(e.attempt_ends_by);
+  states.next().bytes(e.worker);
   if (e.error) {
-    columns.next().bytes(e.error->type);
-    columns.next().bytes(e.error->message);
+    states.next().bytes(e.error->type);
+    states.next().bytes(e.error->message);
   } else {
-    for (int i = 0; i < 2; ++i) columns.next().null();
+    for (int i = 0; i < 2; ++i) states.next().null();
   }
-  columns.next().bytes_if(e.result);
+  states.next().bytes_if(e.result);
   if (e.failed_attempts.empty()) {
-    columns.next().null();
+    states.next().null();
   } else {
-    columns.next().bytes(pack(e.failed_attempts));
+    states.next().bytes(pack(e.failed_attempts));
   }
-  columns.next().boolean(e.awaited);
+  states.next().boolean(e.awaited);
   if (e.kind == Kind::workflow) {
-    columns.next().integer(e.run.events);
-    columns.next().integer(e.run.seen);
-    columns.next().integer(e.run.steps);
-    columns.next().integer(e.run.stuck);
-    columns.next().time_if(e.run.wake_at);
-    columns.next().raw_if(e.run.continued_as);
+    states.next().integer(e.run.events);
+    states.next().integer(e.run.seen);
+    states.next().integer(e.run.steps);
+    states.next().integer(e.run.stuck);
+    states.next().time_if(e.run.wake_at);
+    states.next().raw_if(e.run.continued_as);
   } else {
-    for (int i = 0; i < 6; ++i) columns.next().null();
+    for (int i = 0; i < 6; ++i) states.next().null();
   }
 }
 

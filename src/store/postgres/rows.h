@@ -12,11 +12,6 @@
 
 namespace hapax::postgres {
 
-struct Column {
-  const char* name;
-  Type type;
-};
-
 // Of the table `executions`.
 inline constexpr Column kFactColumns[] = {
     {"id", Type::uuid},
@@ -62,21 +57,29 @@ inline constexpr Column kStateColumns[] = {
     {"continued_as", Type::uuid},
 };
 
+// Of the table `events`, but for the run.
+inline constexpr Column kEventColumns[] = {
+    {"no", Type::int8},     {"at", Type::int8},     {"kind", Type::int2},        {"step", Type::int4},
+    {"name", Type::bytea},  {"key", Type::bytea},   {"execution", Type::uuid},   {"until", Type::int8},
+    {"status", Type::int2}, {"value", Type::bytea}, {"error_type", Type::bytea}, {"error_message", Type::bytea},
+};
+
+// The rows of batches.
+const RowType& fact_rows();        // of `executions`
+const RowType& submission_rows();  // the same, and what becomes of it at the time of its creation
+const RowType& state_rows();       // of `open` and `closed`
+const RowType& start_rows();       // what an attempt begins with: far less than all of a row, and a claim writes nothing else
+const RowType& event_rows();       // of `events`
+
 // "a.id, a.kind": the columns of the table called `alias`; without an alias, their bare names.
 std::string names(std::span<const Column> columns, const std::string& alias = "");
 // "unnest($3::uuid[], $4::int2[]) AS g (id, kind)": the columns of a batch as a table, from that parameter on.
 std::string unnest(std::span<const Column> columns, int first_parameter, const std::string& alias);
-std::string one_row(std::span<const Column> columns, int first_parameter, const std::string& alias);
-// A statement over the rows of a batch. To take dozens of arrays apart costs as much as a dozen rows: where they are few, the
-// other form runs, once for each of them.
-struct BatchStatement {
-  Statement many, one;
-};
-// `sql` makes the text of it from what stands for the batch as a table: the one above, or "(VALUES ($3::uuid, …)) AS g (…)".
-template <class MakeSql>
-BatchStatement over_batch(const std::string& name, std::span<const Column> columns, int first_parameter, MakeSql sql) {
-  return {{name, sql(unnest(columns, first_parameter, "g"))}, {name + "_one", sql(one_row(columns, first_parameter, "g"))}};
-}
+// "unnest($3::batch_event[]) AS g": the same of a batch of rows.
+std::string unnest(const RowType& rows, int parameter, const std::string& alias);
+
+// "INSERT INTO events (run, …) SELECT g.run, … FROM unnest($1::batch_event[]) AS g".
+std::string insert_into(const std::string& table, const RowType& rows);
 
 // "LATERAL (SELECT * FROM open x WHERE x.id = g.id OFFSET 0) s": for each row before it, the one of that key. A plain join
 // leaves it to the planner where to begin, and a plan that was made while the table was small would begin with all of the table.
@@ -86,7 +89,6 @@ std::string lookup(const std::string& table, const std::string& column, const st
 std::string lookup_place(const std::string& table, const std::string& column, const std::string& value,
                          const std::string& alias);
 std::vector<Column> operator+(std::span<const Column> a, std::span<const Column> b);
-inline std::vector<Column> state_row_columns() { return std::span(kPlaceColumns) + std::span(kStateColumns); }
 
 // An execution and what the tables know beside it.
 struct Row {
@@ -113,16 +115,18 @@ class Columns {
   void begin_row() { position_ = 0; }
   std::int32_t rows() const { return arrays_.front().size(); }
   void bind(Parameters& parameters);  // all of them; they are empty afterwards
-  void bind_next(Parameters& parameters);  // one row after the other, for the form of a statement that takes one
-  void send_silently(Connection& connection, const BatchStatement& statement);  // unless there are none
 
  private:
   std::vector<Array> arrays_;
   std::size_t position_ = 0;
 };
 
-void write_facts(Columns& columns, const Row& row);
-void write_state_row(Columns& columns, const Row& row, bool has_parent);  // of state_row_columns()
+// Begins a row of fact_rows(), or of one that has more columns after those.
+void write_facts(Batch& facts, const Row& row);
+void write_state_row(Batch& states, const Row& row, bool has_parent);  // of state_rows()
+
+// Unless there are no rows.
+void send_silently(Connection& connection, const Statement& statement, Batch batch);
 
 // The small number that stands for an idempotency key in its index. Equal keys have equal numbers; not the reverse.
 std::int32_t key_number(std::string_view key);

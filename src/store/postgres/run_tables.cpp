@@ -8,22 +8,7 @@ namespace hapax::postgres {
 
 namespace {
 
-constexpr Column kEventColumns[] = {
-    {"no", Type::int8},     {"at", Type::int8},     {"kind", Type::int2},        {"step", Type::int4},
-    {"name", Type::bytea},  {"key", Type::bytea},   {"execution", Type::uuid},   {"until", Type::int8},
-    {"status", Type::int2}, {"value", Type::bytea}, {"error_type", Type::bytea}, {"error_message", Type::bytea},
-};
-
-std::vector<Column> append_columns() {
-  constexpr Column kRun[] = {{"run", Type::uuid}};
-  return std::span(kRun) + std::span(kEventColumns);
-}
-const std::vector<Column> kAppendColumns = append_columns();
-
-const BatchStatement kAppend = over_batch("append_events", kAppendColumns, 1, [](const std::string& batch) {
-  return fmt::format("INSERT INTO events ({}) SELECT {} FROM {}", names(kAppendColumns), names(kAppendColumns, "g"),
-                     batch);
-});
+const Statement kAppend{"append_events", insert_into("events", event_rows())};
 const Statement kEvents{"read_events", fmt::format("SELECT {} FROM events WHERE run = $1::uuid AND no > $2::int8"
                                                    " ORDER BY no LIMIT $3::int8",
                                                    names(kEventColumns))};
@@ -102,7 +87,7 @@ std::vector<Wait> read_waits(const Rows& rows) {
 
 }  // namespace
 
-RunChanges::RunChanges() : appended_(kAppendColumns) {}
+RunChanges::RunChanges() : appended_(event_rows()) {}
 
 void RunChanges::append(const ExecutionId& run, const std::vector<Event>& events) {
   for (const Event& event : events) {
@@ -126,8 +111,7 @@ void RunChanges::append(const ExecutionId& run, const std::vector<Event>& events
 void RunChanges::erase_waits(const ExecutionId& run) { waitless_.push_back(run); }
 
 void RunChanges::write(Connection& connection) {
-  appended_.send_silently(connection, kAppend);
-  appended_ = Columns(kAppendColumns);
+  send_silently(connection, kAppend, std::exchange(appended_, Batch(event_rows())));
   if (!waitless_.empty()) connection.send_silently(kEraseWaits, runs_parameter(std::exchange(waitless_, {})));
 }
 

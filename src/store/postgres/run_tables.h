@@ -27,7 +27,7 @@ class RunChanges {
   void write(Connection& connection);
 
  private:
-  Columns appended_;
+  Batch appended_;
   std::vector<ExecutionId> waitless_;
 };
 

@@ -251,7 +251,41 @@ CREATE INDEX activity_runs_by_time ON activity_runs (name_space, activity, at, o
 CREATE INDEX activity_runs_by_age ON activity_runs (recorded_at);
 )sql";
 
-constexpr std::array<Migration, 2> kMigrations{{{1, kFirst}, {2, kActivities}}};
+// The rows of batches, as servers of this version send them. They are never altered: a server that sends others makes types of other
+// names, beside which those of before can still work.
+constexpr const char* kBatches = R"sql(
+CREATE TYPE batch_execution AS (
+  id uuid, queue_no int4, kind int2, priority int4, max_attempts int4, retry_initial_ms int8, retry_factor float8,
+  retry_max_ms int8, timeout_ms int8, created_at int8, concurrency_key bytea, identity_hash bytea, strategy int2,
+  scope_tag int2, scope_name bytea, parent uuid, step int4, parent_workflow_id bytea, type bytea, key_hash int4,
+  idempotency_key bytea, input_hash bytea, input bytea
+);
+-- The same, and what becomes of it at the time of its creation.
+CREATE TYPE batch_submission AS (
+  id uuid, queue_no int4, kind int2, priority int4, max_attempts int4, retry_initial_ms int8, retry_factor float8,
+  retry_max_ms int8, timeout_ms int8, created_at int8, concurrency_key bytea, identity_hash bytea, strategy int2,
+  scope_tag int2, scope_name bytea, parent uuid, step int4, parent_workflow_id bytea, type bytea, key_hash int4,
+  idempotency_key bytea, input_hash bytea, input bytea,
+  ttl_ms int8, run_at int8, delay_ms int8, deadline_at int8, deadline_ms int8, status int2
+);
+CREATE TYPE batch_state AS (
+  id uuid, queue_no int4, kind int2, priority int4, concurrency_key bytea, has_parent bool,
+  status int2, run_at int8, due_at int8, attempt int4, attempt_limit int4, deadline_at int8, started_at int8,
+  finished_at int8, cancel_requested_at int8, cancel_by int8, lease_secret bytea, lease_expires_at int8,
+  attempt_ends_by int8, worker bytea, error_type bytea, error_message bytea, result bytea, failed_attempts bytea,
+  awaited bool, run_events int8, run_seen int8, run_steps int4, run_stuck int4, wake_at int8, continued_as uuid
+);
+CREATE TYPE batch_start AS (
+  id uuid, due_at int8, attempt int4, started_at int8, lease_secret bytea, lease_expires_at int8, attempt_ends_by int8,
+  worker bytea
+);
+CREATE TYPE batch_event AS (
+  run uuid, no int8, at int8, kind int2, step int4, name bytea, key bytea, execution uuid, until int8, status int2,
+  value bytea, error_type bytea, error_message bytea
+);
+)sql";
+
+constexpr std::array<Migration, 3> kMigrations{{{1, kFirst}, {2, kActivities}, {3, kBatches}}};
 
 // 'hapax' in ASCII: what the migrations of any schema lock.
 constexpr std::int64_t kMigrationLock = 0x6861706178;

@@ -8,25 +8,16 @@ namespace hapax::postgres {
 
 namespace {
 
-// What an attempt begins with. It is far less than all of a row, and a claim writes nothing else.
-constexpr Column kStartColumns[] = {
-    {"id", Type::uuid},              {"due_at", Type::int8},        {"attempt", Type::int4},
-    {"started_at", Type::int8},      {"lease_secret", Type::bytea}, {"lease_expires_at", Type::int8},
-    {"attempt_ends_by", Type::int8}, {"worker", Type::bytea},
-};
-
-BatchStatement start_statement() {
+std::string start_sql() {
   std::string assignments = fmt::format("status = {}", static_cast<int>(Status::running));
-  for (const Column& column : std::span(kStartColumns).subspan(1)) {
+  for (const Column& column : std::span(start_rows().columns).subspan(1)) {
     assignments += fmt::format(", {0} = g.{0}", column.name);
   }
-  return over_batch("start", kStartColumns, 1, [&](const std::string& batch) {
-    return fmt::format("UPDATE open o SET {} FROM {}, {} WHERE o.ctid = s.place", assignments, batch,
-                       lookup_place("open", "id", "g.id", "s"));
-  });
+  return fmt::format("UPDATE open o SET {} FROM {}, {} WHERE o.ctid = s.place", assignments,
+                     unnest(start_rows(), 1, "g"), lookup_place("open", "id", "g.id", "s"));
 }
 
-const BatchStatement kStart = start_statement();
+const Statement kStart{"start", start_sql()};
 
 const Statement kReadInputs{"read_inputs", "SELECT id, input FROM executions WHERE id = ANY($1::uuid[])"};
 
@@ -67,23 +58,22 @@ void complete(Connection& connection, Waiters& waiters) {
 
 }  // namespace
 
-Starts::Starts() : columns_(kStartColumns) {}
+Starts::Starts() : started_(start_rows()) {}
 
 void Starts::add(const Execution& started) {
-  columns_.begin_row();
-  columns_.next().raw(started.id);
-  columns_.next().time_if(started.due_at());
-  columns_.next().integer(started.attempt);
-  columns_.next().time_if(started.started_at);
-  columns_.next().raw_if(started.lease_secret);
-  columns_.next().time_if(started.lease_expires_at);
-  columns_.next().time_if(started.attempt_ends_by);
-  columns_.next().bytes(started.worker);
+  started_.begin_row();
+  started_.next().raw(started.id);
+  started_.next().time_if(started.due_at());
+  started_.next().integer(started.attempt);
+  started_.next().time_if(started.started_at);
+  started_.next().raw_if(started.lease_secret);
+  started_.next().time_if(started.lease_expires_at);
+  started_.next().time_if(started.attempt_ends_by);
+  started_.next().bytes(started.worker);
 }
 
 void Starts::send(Connection& connection) {
-  columns_.send_silently(connection, kStart);
-  columns_ = Columns(kStartColumns);
+  send_silently(connection, kStart, std::exchange(started_, Batch(start_rows())));
 }
 
 std::set<ExecutionId> hand_out(Workspace& workspace, Waiters& waiters, const std::set<ExecutionId>& ready) {

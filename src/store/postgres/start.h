@@ -16,7 +16,7 @@ class Starts {
   void send(Connection& connection);  // those since the last time
 
  private:
-  Columns columns_;
+  Batch started_;
 };
 
 // Hands out some of what the work on a workspace has made claimable, before it is written; gives back what was handed out.

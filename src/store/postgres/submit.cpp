@@ -18,22 +18,14 @@ namespace hapax::postgres {
 
 namespace {
 
-constexpr Column kGivenColumns[] = {
-    {"ttl_ms", Type::int8},      {"run_at", Type::int8},      {"delay_ms", Type::int8},
-    {"deadline_at", Type::int8}, {"deadline_ms", Type::int8}, {"status", Type::int2},
-};
-
-std::vector<Column> all_given() { return std::span(kFactColumns) + std::span(kGivenColumns); }
-
-BatchStatement create_statement() {
+std::string create_sql() {
   std::string facts;
   for (const Column& column : kFactColumns) {
     const bool is_creation = std::string_view(column.name) == "created_at";
     facts += fmt::format("{}{}", facts.empty() ? "" : ", ", is_creation ? "t.now" : fmt::format("g.{}", column.name));
   }
   // In the order of their hashes, so that two batches wait for each other and never in a circle.
-  return over_batch("create", all_given(), 2, [&](const std::string& batch) {
-    return fmt::format(R"sql(
+  return fmt::format(R"sql(
 WITH t AS MATERIALIZED (SELECT coalesce($1::int8, (extract(epoch FROM clock_timestamp()) * 1000)::int8) AS now),
 given AS MATERIALIZED (
   SELECT * FROM {0} WHERE (SELECT true FROM executions e WHERE e.id = g.id) IS NULL),
@@ -52,11 +44,10 @@ opened AS (
          coalesce(g.deadline_at, t.now + g.deadline_ms), 0, g.max_attempts, coalesce(g.deadline_at, t.now + g.deadline_ms), ''
   FROM given g, t WHERE (g.id IN (SELECT id FROM added)) IS TRUE)
 SELECT t.now, a.id FROM t LEFT JOIN added a ON true)sql",
-                       batch, names(kFactColumns), facts);
-  });
+                     unnest(submission_rows(), 2, "g"), names(kFactColumns), facts);
 }
 
-const BatchStatement kCreate = create_statement();
+const Statement kCreate{"create", create_sql()};
 
 using Ids = std::unordered_set<ExecutionId>;
 
@@ -201,23 +192,20 @@ class SubmitBatch {
   std::vector<std::size_t> create_new(const std::vector<std::size_t>& items) {
     std::vector<std::size_t> tried, rest;
     Touched touched;
-    Columns columns(all_given());
+    Batch batch(submission_rows());
     for (const std::size_t i : items) {
       const Submission& submission = submissions_[i];
       const bool may_be_new = !submission.dry_run && !touched.contains(submission.execution);
       touched.add(submission.execution);
       (may_be_new ? tried : rest).push_back(i);
-      if (may_be_new) write(columns, submission);
+      if (may_be_new) write(batch, submission);
     }
     if (tried.empty()) return rest;
 
     Parameters parameters;
-    parameters.int8_if(runner_.now_parameter());
-    const bool is_one = tried.size() == 1;
-    const Statement& create = is_one ? kCreate.one : kCreate.many;
-    is_one ? columns.bind_next(parameters) : columns.bind(parameters);
-    const Ids added = !waiters_.may_be_any() ? take_created(runner_.run_at_once(create, parameters), tried)
-                                                : create_and_hand_out(create, parameters, tried);
+    parameters.int8_if(runner_.now_parameter()).batch(std::move(batch));
+    const Ids added = !waiters_.may_be_any() ? take_created(runner_.run_at_once(kCreate, parameters), tried)
+                                             : create_and_hand_out(parameters, tried);
     any_created_ = !added.empty();
     for (const std::size_t i : tried) {
       if (!added.contains(submissions_[i].execution.id)) rest.push_back(i);
@@ -241,12 +229,11 @@ class SubmitBatch {
     return added;
   }
 
-  Ids create_and_hand_out(const Statement& create, const Parameters& parameters,
-                          const std::vector<std::size_t>& tried) {
+  Ids create_and_hand_out(const Parameters& parameters, const std::vector<std::size_t>& tried) {
     const auto policies = runner_.policies();
     return runner_.attempt([&](Connection& connection) {
       connection.begin();
-      Ids added = take_created(connection.run(create, parameters), tried);
+      Ids added = take_created(connection.run(kCreate, parameters), tried);
       std::vector<Execution> fresh;
       for (const std::size_t i : tried) {
         if (added.contains(submissions_[i].execution.id)) fresh.push_back(outcomes_[i].execution);
@@ -265,17 +252,17 @@ class SubmitBatch {
     });
   }
 
-  void write(Columns& columns, const Submission& submission) {
+  void write(Batch& batch, const Submission& submission) {
     Row row;
     row.execution = submission.execution;
     row.queue_no = runner_.queues().find(queue_of(submission)).value();
-    write_facts(columns, row);
-    columns.next().duration_if(submission.idempotency_ttl);
-    columns.next().time_if(submission.run_at);
-    columns.next().integer(submission.delay.count());
-    columns.next().time_if(submission.execution.deadline_at);
-    columns.next().duration_if(submission.deadline);
-    columns.next().word(submission.execution.status);
+    write_facts(batch, row);
+    batch.next().duration_if(submission.idempotency_ttl);
+    batch.next().time_if(submission.run_at);
+    batch.next().integer(submission.delay.count());
+    batch.next().time_if(submission.execution.deadline_at);
+    batch.next().duration_if(submission.deadline);
+    batch.next().word(submission.execution.status);
   }
 
   void collect(const std::vector<std::size_t>& items, std::vector<IdentityHash>& hashes,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace hapax::postgres {
 
@@ -25,71 +26,87 @@ int width_of(Type type) {
 }
 
 // Dimensions, whether there are nulls, the element type; then the length and lower bound of the only dimension.
-constexpr std::size_t kHeader = 20, kNullFlagAt = 4, kCountAt = 12;
+constexpr std::size_t kNullFlagAt = 4, kElementTypeAt = 8, kCountAt = 12;
 
 constexpr std::uint32_t kNull = 0xffffffffU;  // instead of a length
 
 }  // namespace
 
-Array::Array(Type type) : type_(type) {
+Values::Values(Type type, std::uint32_t element_type) : type_(type) {
   append(out_, 1, 4);
   append(out_, 0, 4);
-  append(out_, static_cast<std::uint32_t>(type), 4);
+  append(out_, element_type, 4);
   append(out_, 0, 4);
   append(out_, 1, 4);
 }
 
-void Array::null() {
+void Values::null() {
   append(out_, kNull, 4);
   has_null_ = true;
   ++count_;
 }
 
-void Array::boolean(bool value) {
+void Values::boolean(bool value) {
   append(out_, 1, 4);
   append(out_, value ? 1 : 0, 1);
   ++count_;
 }
 
-void Array::integer(std::int64_t value) {
+void Values::integer(std::int64_t value) {
   const int width = width_of(type_);
   append(out_, static_cast<std::uint64_t>(width), 4);
   append(out_, static_cast<std::uint64_t>(value), width);
   ++count_;
 }
 
-void Array::real(double value) {
+void Values::real(double value) {
   append(out_, 8, 4);
   append(out_, std::bit_cast<std::uint64_t>(value), 8);
   ++count_;
 }
 
-void Array::bytes(std::string_view value) {
+void Values::bytes(std::string_view value) {
   append(out_, value.size(), 4);
   out_.append(value);
   ++count_;
 }
 
-std::string Array::take() {
-  if (count_ == 0) {
+std::string Values::take_array(std::int32_t elements) {
+  if (elements == 0) {
     overwrite(out_, 0, 0);
     out_.resize(kCountAt);
   } else {
     overwrite(out_, kNullFlagAt, has_null_ ? 1 : 0);
-    overwrite(out_, kCountAt, static_cast<std::uint32_t>(count_));
+    overwrite(out_, kCountAt, static_cast<std::uint32_t>(elements));
   }
   return std::move(out_);
 }
 
-std::optional<std::string_view> Array::next() {
-  constexpr std::size_t kLength = 4;
-  if (read_ == 0) read_ = kHeader;
-  std::uint32_t size = 0;
-  for (std::size_t i = 0; i < kLength; ++i) size = size << 8 | static_cast<unsigned char>(out_[read_ + i]);
-  read_ += kLength;
-  if (size == kNull) return std::nullopt;
-  read_ += size;
-  return std::string_view(out_).substr(read_ - size, size);
+Batch::Batch(const RowType& type) : Values(type.columns.front().type, 0), row_type_(&type) {}
+
+void Batch::begin_row() {
+  end_row();
+  row_at_ = out_.size();
+  append(out_, 0, 4);  // its length
+  append(out_, row_type_->columns.size(), 4);
+  position_ = 0;
+  ++rows_;
+}
+
+Values& Batch::next() {
+  type_ = row_type_->columns[position_++].type;
+  append(out_, static_cast<std::uint32_t>(type_), 4);
+  return *this;
+}
+
+void Batch::end_row() {
+  if (rows_ > 0) overwrite(out_, row_at_, static_cast<std::uint32_t>(out_.size() - row_at_ - 4));
+}
+
+std::string Batch::take() {
+  end_row();
+  has_null_ = false;  // of the rows, none is
+  return take_array(std::exchange(rows_, 0));
 }
 
 Parameters& Parameters::null() {
@@ -125,6 +142,16 @@ Parameters& Parameters::bytes(std::string_view value) {
 Parameters& Parameters::array(Array value) {
   values_.emplace_back(value.take());
   return *this;
+}
+
+Parameters& Parameters::batch(Batch value) {
+  row_types_.emplace_back(values_.size(), value.type().name);
+  values_.emplace_back(value.take());
+  return *this;
+}
+
+void Parameters::fill_in(std::size_t at, std::uint32_t row_type) const {
+  overwrite(*values_[at], kElementTypeAt, row_type);
 }
 
 const char* const* Parameters::values() const {

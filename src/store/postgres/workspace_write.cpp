@@ -11,26 +11,23 @@ namespace hapax::postgres {
 
 namespace {
 
-BatchStatement insert_into(const std::string& table, std::span<const Column> columns) {
-  return over_batch("insert_" + table, columns, 1, [&](const std::string& batch) {
-    return fmt::format("INSERT INTO {} ({}) SELECT {} FROM {}", table, names(columns), names(columns, "g"), batch);
-  });
+Statement insert_statement(const std::string& table, const RowType& rows) {
+  return {"insert_" + table, insert_into(table, rows)};
 }
 
-BatchStatement update_state(const std::string& table) {
+Statement update_state(const std::string& table) {
   std::string assignments;
   for (const Column& column : kStateColumns) assignments += fmt::format(", {0} = g.{0}", column.name);
-  return over_batch("update_" + table, state_row_columns(), 1, [&](const std::string& batch) {
-    return fmt::format("UPDATE {} o SET parked = false{} FROM {}, {} WHERE o.ctid = s.place", table, assignments, batch,
-                       lookup_place(table, "id", "g.id", "s"));
-  });
+  return {"update_" + table,
+          fmt::format("UPDATE {} o SET parked = false{} FROM {}, {} WHERE o.ctid = s.place", table, assignments,
+                      unnest(state_rows(), 1, "g"), lookup_place(table, "id", "g.id", "s"))};
 }
 
-const BatchStatement kInsertFacts = insert_into("executions", kFactColumns);
-const BatchStatement kInsertOpen = insert_into("open", state_row_columns());
-const BatchStatement kInsertClosed = insert_into("closed", state_row_columns());
-const BatchStatement kUpdateOpen = update_state("open");
-const BatchStatement kUpdateClosed = update_state("closed");
+const Statement kInsertFacts = insert_statement("executions", fact_rows());
+const Statement kInsertOpen = insert_statement("open", state_rows());
+const Statement kInsertClosed = insert_statement("closed", state_rows());
+const Statement kUpdateOpen = update_state("open");
+const Statement kUpdateClosed = update_state("closed");
 const Statement kDeleteOpen{"delete_open", "DELETE FROM open WHERE id = ANY($1::uuid[])"};
 const Statement kDeleteClosed{"delete_closed", "DELETE FROM closed WHERE id = ANY($1::uuid[])"};
 const Statement kDeleteFacts{"delete_facts", "DELETE FROM executions WHERE id = ANY($1::uuid[])"};
@@ -224,8 +221,8 @@ void Workspace::write_entries() {
 }
 
 void Workspace::write_rows() {
-  Columns facts(kFactColumns), opened(state_row_columns()), closed(state_row_columns());
-  Columns updated_open(state_row_columns()), updated_closed(state_row_columns());
+  Batch facts(fact_rows()), opened(state_rows()), closed(state_rows());
+  Batch updated_open(state_rows()), updated_closed(state_rows());
   Array left_open(Type::uuid), left_closed(Type::uuid), erased(Type::uuid);
   std::vector<ExecutionId> erased_runs;
   for (auto& [id, slot] : rows_) {
@@ -251,12 +248,12 @@ void Workspace::write_rows() {
   send_if_any(connection_, kDeleteOpen, std::move(left_open));
   send_if_any(connection_, kDeleteClosed, std::move(left_closed));
   send_if_any(connection_, kDeleteFacts, std::move(erased));
-  facts.send_silently(connection_, kInsertFacts);
-  opened.send_silently(connection_, kInsertOpen);
-  closed.send_silently(connection_, kInsertClosed);
+  send_silently(connection_, kInsertFacts, std::move(facts));
+  send_silently(connection_, kInsertOpen, std::move(opened));
+  send_silently(connection_, kInsertClosed, std::move(closed));
   if (!erased_runs.empty()) erase_runs(connection_, erased_runs);
-  updated_open.send_silently(connection_, kUpdateOpen);
-  updated_closed.send_silently(connection_, kUpdateClosed);
+  send_silently(connection_, kUpdateOpen, std::move(updated_open));
+  send_silently(connection_, kUpdateClosed, std::move(updated_closed));
 }
 
 void Workspace::write_reports() {
