@@ -44,7 +44,7 @@ PEERS = (
     Peer("BullMQ on Redis, always", "Redis, appendfsync always", "bullmq.mjs", redis="always"),
     Peer("BullMQ on Redis, everysec", "Redis, appendfsync everysec", "bullmq.mjs", redis="everysec"),
     Peer("Hapax", "PostgreSQL"),
-    Peer("Hapax in one process", "PostgreSQL", arguments=("--one-process",), measures=("latency",)),
+    Peer("Hapax in two processes", "PostgreSQL", arguments=("--two-processes",), measures=("latency",)),
     Peer("Hapax over HTTP", "PostgreSQL", arguments=("--server",)),
 )
 

@@ -2,7 +2,7 @@
 //
 //   hapax_peer --measure drain --count 20000 --postgres postgres://…
 //   … --server build/bench/hapax     the same over HTTP, through a server of its own
-//   … --one-process                  latency: the worker in this process instead of another one
+//   … --two-processes                latency: the worker in a process of its own
 //
 // And for held_open.py, on a store that may have tasks already:
 //
@@ -40,7 +40,7 @@ void declare(CLI::App& command, Arguments& arguments) {
   command.add_option("--threads", load.threads)->check(CLI::PositiveNumber);
   command.add_option("--postgres", load.store, "URL of an empty store");
   command.add_option("--server", arguments.server, "hapax program to serve the store over HTTP");
-  command.add_flag("--one-process", load.one_process);
+  command.add_flag("--two-processes", load.two_processes);
   command.add_option("--soak", arguments.soak_seconds, "load the store for so many seconds");
   command.add_option("--first", arguments.soak_first, "number of the first task of a soak");
   command.add_option("--work", arguments.work, "be a worker on that URL");
@@ -49,7 +49,7 @@ void declare(CLI::App& command, Arguments& arguments) {
 
 std::string peer_name(const Arguments& arguments) {
   if (!arguments.server.empty()) return "Hapax over HTTP";
-  return arguments.load.one_process ? "Hapax in one process" : "Hapax";
+  return arguments.load.two_processes ? "Hapax in two processes" : "Hapax";
 }
 
 std::string line_of(const Arguments& arguments, const std::optional<LoadFigure>& figure) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -125,26 +126,41 @@ LoadFigure bulk(const LoadOptions& options) {
   return figure;
 }
 
+std::jthread work_on(App& app, int threads) {
+  return std::jthread([&app, threads] {
+    app.work({.threads = static_cast<std::size_t>(threads), .handle_signals = false});
+  });
+}
+
 TaskStart started_in(WorkerProcess& worker) {
   const std::optional<TaskStart> start = worker.next_start();
   if (!start) throw std::runtime_error("the worker process has ended");
   return *start;
 }
 
+// As with the peers: whoever submitted the tasks starts a worker, in the same process.
 LoadFigure drain(const LoadOptions& options) {
-  {
-    App app = open(options.url);
-    submit_bulk(app, options, 0, options.count);
-  }
+  App app = open(options.url);
+  StoredWork stored(options.url);
+  submit_bulk(app, options, 0, options.count);
   settle(options.store);
-  expect("waiting tasks", StoredWork(options.url).open(), options.count);
+  expect("waiting tasks", stored.open(), options.count);
+  std::atomic<std::int64_t> handled = 0;
+  std::promise<void> all_handled;
+  declare_noop(app, [&](TaskStart) {
+    if (++handled == options.count) all_handled.set_value();
+  });
+  std::jthread worker;
   const LoadFigure figure = rate(options.count, [&] {
-    WorkerProcess worker(options.url, options.threads);
-    for (std::int64_t handled = 0; handled < options.count; ++handled) started_in(worker);
-    StoredWork stored(options.url);
+    worker = work_on(app, options.threads);
+    if (all_handled.get_future().wait_for(kPatience) != std::future_status::ready) {
+      throw std::runtime_error("the tasks were not all handled");
+    }
     while (stored.open() > 0) std::this_thread::sleep_for(2ms);
   });
-  StoredWork stored(options.url);
+  app.stop();
+  worker.join();
+  expect("runs of the handler", handled, options.count);
   expect("tasks in the store", stored.total(), options.count);
   expect("results in the store", stored.completed_with_result(), options.count);
   return figure;
@@ -196,16 +212,16 @@ LoadFigure latency(const LoadOptions& options) {
   {
     App app = open(options.url);
     settle(options.store);
-    if (options.one_process) {
+    if (options.two_processes) {
+      WorkerProcess worker(options.url, 4);
+      milliseconds = start_delays(app, count, [&] { return started_in(worker); });
+    } else {
       LocalStarts starts;
       std::int64_t next = 0;
       declare_noop(app, [&](TaskStart start) { starts.put(start); });
-      std::jthread worker([&] { app.work({.threads = 4, .handle_signals = false}); });
+      const std::jthread worker = work_on(app, 4);
       milliseconds = start_delays(app, count, [&] { return starts.take(next++); });
       app.stop();
-    } else {
-      WorkerProcess worker(options.url, 4);
-      milliseconds = start_delays(app, count, [&] { return started_in(worker); });
     }
   }
   expect("results in the store", StoredWork(options.url).completed_with_result(), count);
@@ -231,9 +247,7 @@ LoadFigure workflow(const LoadOptions& options) {
   App app = open(options.url);
   app.task("next_number", next_number);
   app.workflow("three_steps", three_steps);
-  std::jthread worker([&] {
-    app.work({.threads = static_cast<std::size_t>(options.threads), .handle_signals = false});
-  });
+  std::jthread worker = work_on(app, options.threads);
   const auto run = [&](std::int64_t from, std::int64_t to) {
     run_in_flight(from, to, options.in_flight, [&](std::int64_t i) {
       const auto result = app.start("three_steps", key_of(i), i).result<std::int64_t>();

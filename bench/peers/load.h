@@ -16,7 +16,7 @@ struct LoadOptions {
   std::string store;          // the URL of an empty store
   std::string url;            // what the programs open: the store, or a server over it
   int threads = 2;            // of the worker that drains
-  bool one_process = false;   // `latency`: the worker is a thread of the submitting program
+  bool two_processes = false;  // `latency`: the worker is not in the submitting program
 };
 
 struct LoadFigure {

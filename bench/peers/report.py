@@ -210,11 +210,10 @@ the disk. Other processes used at most {noise} of the processors during a run.
 - **Keyed submit**: one task a call, 100 bytes of JSON, a key of its own each, 32 calls in flight.
 - **Duplicate submit**: the same calls once more.
 - **Bulk submit**: 1,000 tasks a call, without keys, 2 calls in flight.
-- **Drain**: 20,000 waiting tasks that do nothing, one freshly started worker process, until the store shows every one of them as
-  completed, with its result where the peer keeps results.
+- **Drain**: 20,000 waiting tasks that do nothing, one worker, started by the process that submitted them, until the store shows
+  every one of them as completed, with its result where the peer keeps results.
 - **Submit to start of handler**: one task at a time to an idle worker, from the call of submit until its handler runs. The worker
-  of Hapax is in another process, and hears of the task through PostgreSQL; *in one process* it is a thread of the submitter's,
-  as the peers' workers are in theirs.
+  is in the submitter's process; *in two processes*, that of Hapax is in another one, and hears of the task through PostgreSQL.
 - **Workflows**: three steps one after the other, each with a result, 32 workflows in flight, from start to result.
 
 Every run has an empty database and a warm-up, and reads the store afterwards: a run in which a task is missing, doubled or without
