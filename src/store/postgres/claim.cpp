@@ -43,8 +43,8 @@ level (priority, begin_at) AS (
   SELECT priority, -9223372036854775807::int8 FROM above UNION ALL SELECT $3::int4, $4::int8
   UNION ALL SELECT priority, -9223372036854775807::int8 FROM below))sql";
 const Statement kDue{"due", fmt::format(R"sql({}
-SELECT {} FROM level l,
-LATERAL (SELECT * FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4 AND o.priority = l.priority
+SELECT s.spot, {} FROM level l,
+LATERAL (SELECT o.*, o.ctid AS spot FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4 AND o.priority = l.priority
          AND o.run_at >= l.begin_at AND o.run_at <= $2::int8 AND (o.deadline_at IS NULL OR o.deadline_at > $2::int8)
          ORDER BY o.run_at, o.id LIMIT $5::int8 FOR UPDATE SKIP LOCKED) s
 JOIN {} ON true LIMIT $5::int8)sql",
@@ -152,7 +152,7 @@ class QueueTurn {
       rate_changed_ = true;
     }
     start_attempt(row.execution, request.worker, request.secret, request.lease, workspace_.now());
-    started_.add(row.execution);
+    started_.add(row.execution, row.spot);
     claim_.ended_at(queue_no_, {row.execution.priority, row.execution.run_at - kLooseEnd});
     return std::move(row.execution);
   }
@@ -216,6 +216,7 @@ class QueueTurn {
     for (int i = 0; i < rows.size(); ++i) {
       Cells cells(rows, i);
       Row& row = candidates_.emplace_back();
+      row.spot = cells.raw<Spot>();
       read_row(cells, row);
       any_key = any_key || row.execution.concurrency_key;
     }

@@ -17,6 +17,7 @@ const char* name_of(Type type) {
     case Type::int8: return "int8";
     case Type::int2: return "int2";
     case Type::int4: return "int4";
+    case Type::tid: return "tid";
     case Type::float8: return "float8";
     case Type::uuid: return "uuid";
   }
@@ -161,7 +162,8 @@ const RowType& state_rows() {
 
 const RowType& start_rows() {
   static const RowType type{"batch_start",
-                            {{"id", Type::uuid},
+                            {{"spot", Type::tid},
+                             {"id", Type::uuid},
                              {"due_at", Type::int8},
                              {"attempt", Type::int4},
                              {"started_at", Type::int8},

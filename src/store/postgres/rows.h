@@ -2,6 +2,7 @@
 // them follow its order.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,7 +69,7 @@ inline constexpr Column kEventColumns[] = {
 const RowType& fact_rows();        // of `executions`
 const RowType& submission_rows();  // the same, and what becomes of it at the time of its creation
 const RowType& state_rows();       // of `open` and `closed`
-const RowType& start_rows();       // what an attempt begins with: far less than all of a row, and a claim writes nothing else
+const RowType& start_rows();       // where a row of `open` is, and what an attempt begins with: a claim writes nothing else
 const RowType& event_rows();       // of `events`
 
 // "a.id, a.kind": the columns of the table called `alias`; without an alias, their bare names.
@@ -90,6 +91,11 @@ std::string lookup_place(const std::string& table, const std::string& column, co
                          const std::string& alias);
 std::vector<Column> operator+(std::span<const Column> a, std::span<const Column> b);
 
+// Where a row is, its ctid: for as long as the transaction has it locked, or has just written it.
+struct Spot {
+  std::array<std::uint8_t, 6> bytes{};
+};
+
 // An execution and what the tables know beside it.
 struct Row {
   enum class Place { nowhere, open, closed };
@@ -98,6 +104,7 @@ struct Row {
   std::int32_t queue_no = 0;
   bool parent_exists = false;
   Place stored = Place::nowhere;  // where its state is in the database
+  Spot spot;                      // of what a claim has locked
 };
 
 // What a statement must select to be read by read_row: facts of `e`, state of `s`.

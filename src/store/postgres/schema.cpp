@@ -276,7 +276,7 @@ CREATE TYPE batch_state AS (
   awaited bool, run_events int8, run_seen int8, run_steps int4, run_stuck int4, wake_at int8, continued_as uuid
 );
 CREATE TYPE batch_start AS (
-  id uuid, due_at int8, attempt int4, started_at int8, lease_secret bytea, lease_expires_at int8, attempt_ends_by int8,
+  spot tid, id uuid, due_at int8, attempt int4, started_at int8, lease_secret bytea, lease_expires_at int8, attempt_ends_by int8,
   worker bytea
 );
 CREATE TYPE batch_event AS (

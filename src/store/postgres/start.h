@@ -12,7 +12,7 @@ namespace hapax::postgres {
 class Starts {
  public:
   Starts();
-  void add(const Execution& started);
+  void add(const Execution& started, const Spot& spot);
   void send(Connection& connection);  // those since the last time
 
  private:

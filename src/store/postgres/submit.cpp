@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <numeric>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "core/reuse.h"
@@ -47,8 +47,9 @@ opened AS (
                     deadline_at, worker)
   SELECT g.id, g.queue_no, g.kind, g.priority, g.concurrency_key, g.parent IS NOT NULL, g.status, coalesce(g.run_at, t.now + g.delay_ms),
          coalesce(g.deadline_at, t.now + g.deadline_ms), 0, g.max_attempts, coalesce(g.deadline_at, t.now + g.deadline_ms), ''
-  FROM given g, t WHERE (g.id IN (SELECT id FROM added)) IS TRUE)
-SELECT t.now, a.id FROM t LEFT JOIN added a ON true)sql",
+  FROM given g, t WHERE (g.id IN (SELECT id FROM added)) IS TRUE
+  RETURNING id, ctid AS spot)
+SELECT t.now, o.id, o.spot FROM t LEFT JOIN opened o ON true)sql",
                      unnest(submission_rows(), 2, "g"), names(kFactColumns), facts,
                      stored == Stored::fails ? "" : " WHERE (SELECT true FROM executions e WHERE e.id = g.id) IS NULL");
 }
@@ -56,7 +57,7 @@ SELECT t.now, a.id FROM t LEFT JOIN added a ON true)sql",
 const Statement kCreate{"create", create_sql(Stored::fails)};
 const Statement kCreateMissing{"create_missing", create_sql(Stored::is_left_out)};
 
-using Ids = std::unordered_set<ExecutionId>;
+using Added = std::unordered_map<ExecutionId, Spot>;
 
 std::optional<Time> expiry(const Submission& submission, Time now) {
   if (!submission.idempotency_ttl) return std::nullopt;
@@ -212,7 +213,7 @@ class SubmitBatch {
     Parameters parameters;
     parameters.int8_if(runner_.now_parameter()).batch(std::move(batch));
     const Statement* create = &kCreate;
-    const Ids added = runner_.attempt([&](Connection& connection) {
+    const Added added = runner_.attempt([&](Connection& connection) {
       const Statement& statement = *std::exchange(create, &kCreateMissing);
       if (waiters_.may_be_any()) return create_and_hand_out(connection, statement, parameters, tried);
       connection.begin_implicitly();
@@ -227,14 +228,14 @@ class SubmitBatch {
     return rest;
   }
 
-  Ids take_created(const Rows& rows, const std::vector<std::size_t>& tried) {
+  Added take_created(const Rows& rows, const std::vector<std::size_t>& tried) {
     now_ = Cells(rows, 0).time();
     runner_.note(now_);
-    Ids added;
+    Added added;
     for (int i = 0; i < rows.size(); ++i) {
       Cells cells(rows, i);
       cells.skip();
-      if (const auto id = cells.raw_if<ExecutionId>()) added.insert(*id);
+      if (const auto id = cells.raw_if<ExecutionId>()) added.emplace(*id, cells.raw<Spot>());
     }
     for (const std::size_t i : tried) {
       if (added.contains(submissions_[i].execution.id)) outcomes_[i] = created(submissions_[i], now_);
@@ -242,11 +243,11 @@ class SubmitBatch {
     return added;
   }
 
-  Ids create_and_hand_out(Connection& connection, const Statement& create, const Parameters& parameters,
-                          const std::vector<std::size_t>& tried) {
+  Added create_and_hand_out(Connection& connection, const Statement& create, const Parameters& parameters,
+                            const std::vector<std::size_t>& tried) {
     const auto policies = runner_.policies();
     connection.begin();
-    Ids added = take_created(connection.run(create, parameters), tried);
+    Added added = take_created(connection.run(create, parameters), tried);
     std::vector<Execution> fresh;
     for (const std::size_t i : tried) {
       if (added.contains(submissions_[i].execution.id)) fresh.push_back(outcomes_[i].execution);
@@ -256,7 +257,7 @@ class SubmitBatch {
     Starts starts;
     waiters_.outcomes.clear();  // of a try that came to nothing
     hand_out(waiters_, candidates, *policies, now_, [&](const Execution& started) {
-      starts.add(started);
+      starts.add(started, added.at(started.id));
       return std::vector<Event>();  // a new workflow has none
     });
     starts.send(connection);

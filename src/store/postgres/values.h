@@ -24,6 +24,7 @@ enum class Type : std::uint32_t {
   int8 = 20,
   int2 = 21,
   int4 = 23,
+  tid = 27,
   float8 = 701,
   uuid = 2950
 };
