@@ -10,13 +10,12 @@ namespace hapax::postgres {
 
 namespace {
 
-constexpr const char* kEitherState =
-    "LATERAL (SELECT * FROM open o WHERE o.id = e.id UNION ALL SELECT * FROM closed c WHERE c.id = e.id) s ON true";
-
 const Statement kFind{
-    "find", fmt::format("SELECT {} FROM executions e JOIN {} WHERE e.id = $1::uuid", row_columns(true), kEitherState)};
-const Statement kFindAll{"find_all", fmt::format("SELECT {} FROM unnest($1::uuid[]) AS g (id) JOIN {} ON true JOIN {}",
-                                                 row_columns(true), lookup("executions", "id", "g.id", "e"), kEitherState)};
+    "find", fmt::format("SELECT {} FROM executions e JOIN {} ON true WHERE e.id = $1::uuid", row_columns(true),
+                        lookup_state())};
+const Statement kFindAll{
+    "find_all", fmt::format("SELECT {} FROM unnest($1::uuid[]) AS g (id) JOIN {} ON true JOIN {} ON true",
+                            row_columns(true), lookup("executions", "id", "g.id", "e"), lookup_state())};
 
 // What may have to walk through much ends after ten seconds.
 const Statement kBound{"bound_read", "SELECT set_config('statement_timeout', '10000', true)"};
@@ -60,7 +59,7 @@ std::string list_sql(const ListFilter& filter, Parameters& parameters) {
       filter.status && *filter.status != Status::completed && !filter.idempotency_key && !filter.parent;
   const bool unsuccessful = by_status && is_closed(*filter.status);
   const std::string id = by_status ? "s.id" : "e.id";
-  const std::string source = !by_status ? fmt::format("executions e JOIN {}", kEitherState)
+  const std::string source = !by_status ? fmt::format("executions e JOIN {} ON true", lookup_state())
                              : unsuccessful
                                  ? "closed s JOIN " + lookup("executions", "id", "s.id", "e") + " ON s.status > 3"
                                  : "open s JOIN " + lookup("executions", "id", "s.id", "e") + " ON true";

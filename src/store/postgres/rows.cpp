@@ -129,6 +129,10 @@ std::string lookup(const std::string& table, const std::string& column, const st
   return fmt::format("LATERAL (SELECT * FROM {} x WHERE x.{} = {} OFFSET 0) {}", table, column, value, alias);
 }
 
+std::string lookup_state() {
+  return "LATERAL (SELECT * FROM open o WHERE o.id = e.id UNION ALL SELECT * FROM closed c WHERE c.id = e.id LIMIT 1) s";
+}
+
 std::string lookup_place(const std::string& table, const std::string& column, const std::string& value,
                          const std::string& alias) {
   return fmt::format("LATERAL (SELECT x.ctid AS place FROM {} x WHERE x.{} = {} OFFSET 0) {}", table, column, value,

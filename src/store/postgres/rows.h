@@ -89,6 +89,8 @@ std::string lookup(const std::string& table, const std::string& column, const st
 // The same to be changed: "LATERAL (SELECT x.ctid …) s", whose place is the condition of an UPDATE or DELETE: o.ctid = s.place.
 std::string lookup_place(const std::string& table, const std::string& column, const std::string& value,
                          const std::string& alias);
+// The state of the execution `e`, as `s`, from the table that it is in.
+std::string lookup_state();
 std::vector<Column> operator+(std::span<const Column> a, std::span<const Column> b);
 
 // Where a row is, its ctid: for as long as the transaction has it locked, or has just written it.

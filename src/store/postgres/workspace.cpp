@@ -34,12 +34,9 @@ const Statement kLockOpenSteps{
                 row_columns(true), lookup("executions", "id", "s.id", "e"))};
 const Statement kReadIds{"read_ids", "SELECT id FROM executions WHERE id = ANY($1::uuid[])"};
 
-constexpr const char* kEitherState =
-    "LATERAL (SELECT * FROM open o WHERE o.id = e.id UNION ALL SELECT * FROM closed c WHERE c.id = e.id) s";
-
 const Statement kReadRows{"read_rows",
                           fmt::format("SELECT {} FROM executions e JOIN {} ON true WHERE e.id = ANY($1::uuid[])",
-                                      row_columns(true), kEitherState)};
+                                      row_columns(true), lookup_state())};
 
 const Statement kPlaceIdentities{
     "place_identities",
@@ -60,9 +57,10 @@ const Statement kReadTombstones{"read_tombstones", fmt::format("SELECT t.hash, {
 const Statement kReadHeld{
     "read_held",
     fmt::format("SELECT i.hash, i.owner, i.expires_at, t.hash, {}, {} FROM unnest($1::bytea[]) AS g (hash)"
-                " JOIN {} ON true LEFT JOIN {} ON true LEFT JOIN {} ON true LEFT JOIN {} ON true",
+                " JOIN {} ON true LEFT JOIN {} ON true LEFT JOIN {} ON true"
+                " LEFT JOIN LATERAL (SELECT * FROM tombstones x WHERE x.hash = i.hash AND e.id IS NULL OFFSET 0) t ON true",
                 kTombstoneColumns, row_columns(true), lookup("identities", "hash", "g.hash", "i"),
-                lookup("executions", "id", "i.owner", "e"), kEitherState, lookup("tombstones", "hash", "i.hash", "t"))};
+                lookup("executions", "id", "i.owner", "e"), lookup_state())};
 constexpr int kTombstoneColumnCount = 12;
 
 Parameters ids_of(const std::vector<ExecutionId>& ids) {
