@@ -276,7 +276,7 @@ void Connection::fail(const PGresult* result) {
     throw Lost(refused.what(), committing_);
   }
   // A server that is a standby now, or whose tables changed under what was prepared: a new connection sees clearly.
-  for (const char* state : {"25006", "26000", "0A000", "42804"}) broken_ = broken_ || refused.is(state);
+  for (const char* state : {"25006", "26000", "0A000"}) broken_ = broken_ || refused.is(state);
   throw refused;
 }
 
