@@ -12,7 +12,12 @@ namespace hapax::model {
 namespace {
 
 constexpr std::uint64_t kFirstSeed = 1;
-constexpr std::uint64_t kRuns = 2000, kHandOutRuns = 500, kActivityRuns = 500;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t kShare = 5;  // of it all: a sanitizer looks for other mistakes, and takes ten times as long
+#else
+constexpr std::uint64_t kShare = 1;
+#endif
+constexpr std::uint64_t kRuns = 2000 / kShare, kHandOutRuns = 500 / kShare, kActivityRuns = 500 / kShare;
 constexpr std::size_t kSteps = 60;
 
 std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
