@@ -44,8 +44,8 @@ level (priority, begin_at) AS (
   UNION ALL SELECT priority, -9223372036854775807::int8 FROM below))sql";
 const Statement kDue{"due", fmt::format(R"sql({}
 SELECT s.spot, {} FROM level l,
-LATERAL (SELECT o.*, o.ctid AS spot FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4 AND o.priority = l.priority
-         AND o.run_at >= l.begin_at AND o.run_at <= $2::int8 AND (o.deadline_at IS NULL OR o.deadline_at > $2::int8)
+LATERAL (SELECT o.*, o.ctid AS spot FROM open o
+         WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4 AND o.priority = l.priority AND o.run_at >= l.begin_at AND o.run_at <= $2::int8 AND (o.deadline_at IS NULL OR o.deadline_at > $2::int8)
          ORDER BY o.run_at, o.id LIMIT $5::int8 FOR UPDATE SKIP LOCKED) s
 JOIN {} ON true LIMIT $5::int8)sql",
                                         kLevels, row_columns(true), lookup("executions", "id", "s.id", "e"))};

@@ -97,8 +97,8 @@ void Connection::connect(const ConnectionOptions& options) {
                               PQserverVersion(handle_) / 10000));
   }
   if (!PQenterPipelineMode(handle_)) lose();
-  if (!options.pooled) configure();
-  read_row_types();
+  if (options.pooled) return;
+  configure();
   commit();
 }
 
@@ -111,25 +111,6 @@ void Connection::configure() {
                                    options_.lock_timeout_ms),
                        quoted(options_.schema), local),
            {});
-}
-
-void Connection::read_row_types() {
-  send(fmt::format("SELECT t.typname, t.oid::int8 FROM pg_type t WHERE t.typname LIKE 'batch\\_%'"
-                   " AND t.typnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = {})",
-                   quoted(options_.schema)));
-  const Rows rows = receive();
-  for (int i = 0; i < rows.size(); ++i) {
-    Cells cells(rows, i);
-    const std::string name = cells.text();
-    row_types_[name] = static_cast<std::uint32_t>(cells.integer());
-  }
-}
-
-std::uint32_t Connection::row_type(const char* name) {
-  if (borrowed_ && row_types_.empty()) read_row_types();
-  const auto found = row_types_.find(std::string_view(name));
-  if (found == row_types_.end()) throw Refused("42704", fmt::format("PostgreSQL: there is no type {}", name));
-  return found->second;
 }
 
 void Connection::begin() {
@@ -160,7 +141,6 @@ void Connection::send(const std::string& sql, const Parameters& parameters) {
 
 void Connection::dispatch(Pending kind, const Statement* statement, const std::string& sql,
                           const Parameters& parameters) {
-  parameters.number_row_types([this](const char* name) { return row_type(name); });
   if (borrowed_) {
     Rows rows = run_at_once(sql, parameters);
     if (kind == Pending::statement) done_.push_back(std::move(rows));
@@ -275,8 +255,8 @@ void Connection::fail(const PGresult* result) {
     broken_ = true;
     throw Lost(refused.what(), committing_);
   }
-  // A server that is a standby now, or whose tables changed under what was prepared: a new connection sees clearly.
-  for (const char* state : {"25006", "26000", "0A000"}) broken_ = broken_ || refused.is(state);
+  // A server that is a standby now, or whose tables or types changed under what was prepared: a new connection sees clearly.
+  for (const char* state : {"25006", "26000", "0A000", "XX000"}) broken_ = broken_ || refused.is(state);
   throw refused;
 }
 

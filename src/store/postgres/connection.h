@@ -5,7 +5,6 @@
 #include <libpq-fe.h>
 
 #include <deque>
-#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -98,8 +97,6 @@ class Connection {
 
   void connect(const ConnectionOptions& options);
   void configure();
-  void read_row_types();
-  std::uint32_t row_type(const char* name);
   void dispatch(Pending kind, const Statement* statement, const std::string& sql, const Parameters& parameters);
   void queue_sync();
   Rows next();  // the rows that are due
@@ -120,7 +117,6 @@ class Connection {
   std::deque<std::pair<Pending, std::string>> pending_;  // results to come, with the name of what is prepared
   std::deque<Rows> done_;                                // of a borrowed connection
   std::set<std::string> prepared_;                       // or about to be
-  std::map<std::string, std::uint32_t, std::less<>> row_types_;  // of the schema, with their numbers
 };
 
 }  // namespace hapax::postgres

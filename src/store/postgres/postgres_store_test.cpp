@@ -79,6 +79,18 @@ TEST_F(PostgresSchema, HasTheRowsOfBatchesAsTheyAreSent) {
   }
 }
 
+TEST_F(PostgresSchema, OneMadeAnewUnderARunningStoreIsUsed) {
+  const auto store = open_postgres_store(at(url_));
+  const Submission before = Task();
+  store->submit({&before, 1});
+  server_.run(url_, "DROP SCHEMA hapax CASCADE");
+  const auto other = open_postgres_store(at(url_));
+  other->submit({&before, 1});
+  const Submission after = Task();
+  store->submit({&after, 1});
+  EXPECT_THAT(all_in(*other), SizeIs(2));
+}
+
 TEST_F(PostgresSchema, NewerOneIsRefusedWithWhatToDo) {
   open_postgres_store(at(url_));
   server_.run(url_, "INSERT INTO hapax.schema_versions VALUES (99, now())");

@@ -97,6 +97,7 @@ class Runner {
       } catch (const Refused& refused) {
         connection->rollback();
         const bool again = refused.is_conflict() ? tries < kMostConflicts : connection->broken() && tries == 0;
+        if (connection->broken()) pool_.forget_idle();  // they would say the same
         if (!again) throw refused.as_failure();
       } catch (const Lost& lost) {
         pool_.forget_idle();

@@ -251,8 +251,8 @@ CREATE INDEX activity_runs_by_time ON activity_runs (name_space, activity, at, o
 CREATE INDEX activity_runs_by_age ON activity_runs (recorded_at);
 )sql";
 
-// The rows of batches, as servers of this version send them. They are never altered: a server that sends others makes types of other
-// names, beside which those of before can still work.
+// The rows of batches, as servers of this version send them. They are never altered: a server that sends others makes
+// types of other names, so that those that are running can go on.
 constexpr const char* kBatches = R"sql(
 CREATE TYPE batch_execution AS (
   id uuid, queue_no int4, kind int2, priority int4, max_attempts int4, retry_initial_ms int8, retry_factor float8,

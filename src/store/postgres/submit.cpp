@@ -19,8 +19,8 @@ namespace hapax::postgres {
 
 namespace {
 
-// To look for each id first costs a fifth of it all, and only the second try of an engine finds any: the first one lets the whole
-// batch fail on an id that is stored.
+// To look for each id first costs a fifth of it all, and only the second try of an engine finds any: the first one lets
+// the whole batch fail on an id that is stored.
 enum class Stored { fails, is_left_out };
 
 std::string create_sql(Stored stored) {

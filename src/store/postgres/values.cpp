@@ -26,7 +26,7 @@ int width_of(Type type) {
 }
 
 // Dimensions, whether there are nulls, the element type; then the length and lower bound of the only dimension.
-constexpr std::size_t kNullFlagAt = 4, kElementTypeAt = 8, kCountAt = 12;
+constexpr std::size_t kNullFlagAt = 4, kCountAt = 12;
 
 constexpr std::uint32_t kNull = 0xffffffffU;  // instead of a length
 
@@ -82,6 +82,8 @@ std::string Values::take_array(std::int32_t elements) {
   return std::move(out_);
 }
 
+// The number of the row type is the database's own; the server takes no notice of what is said here for one that is not
+// built in.
 Batch::Batch(const RowType& type) : Values(type.columns.front().type, 0), row_type_(&type) {}
 
 void Batch::begin_row() {
@@ -145,13 +147,8 @@ Parameters& Parameters::array(Array value) {
 }
 
 Parameters& Parameters::batch(Batch value) {
-  row_types_.emplace_back(values_.size(), value.type().name);
   values_.emplace_back(value.take());
   return *this;
-}
-
-void Parameters::fill_in(std::size_t at, std::uint32_t row_type) const {
-  overwrite(*values_[at], kElementTypeAt, row_type);
 }
 
 const char* const* Parameters::values() const {

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/execution.h"
@@ -82,19 +81,18 @@ struct Column {
   Type type;
 };
 
-// A type of the schema's for the rows of a batch. Its name lasts as long as the program.
+// A type of the schema's for the rows of a batch.
 struct RowType {
   const char* name;
   std::vector<Column> columns;
 };
 
-// A parameter that is an array of rows. To take it apart costs a server half of what as many arrays as there are columns do, and where
-// the rows are few, a fifth.
+// A parameter that is an array of rows. To take it apart costs a server half of what as many arrays as there are columns
+// do, and where the rows are few, a third.
 class Batch : private Values {
  public:
   explicit Batch(const RowType& type);
 
-  const RowType& type() const { return *row_type_; }
   std::int32_t rows() const { return rows_; }
   void begin_row();
   Values& next();  // the next column of the row
@@ -135,20 +133,12 @@ class Parameters {
   }
 
   int size() const { return static_cast<int>(values_.size()); }
-  // The number of a row type is the database's: whoever sends the parameters fills it in.
-  template <class NumberOf>
-  void number_row_types(NumberOf number_of) const {
-    for (const auto& [at, name] : row_types_) fill_in(at, number_of(name));
-  }
   const char* const* values() const;
   const int* lengths() const;
   const int* formats() const;
 
  private:
-  void fill_in(std::size_t at, std::uint32_t row_type) const;
-
-  mutable std::vector<std::optional<std::string>> values_;
-  std::vector<std::pair<std::size_t, const char*>> row_types_;
+  std::vector<std::optional<std::string>> values_;
   mutable std::vector<const char*> pointers_;
   mutable std::vector<int> lengths_, formats_;
 };
