@@ -126,11 +126,18 @@ LoadFigure bulk(const LoadOptions& options) {
   return figure;
 }
 
-std::jthread work_on(App& app, int threads) {
-  return std::jthread([&app, threads] {
+// A worker in this process, until it goes out of scope.
+class LocalWorker {
+ public:
+  LocalWorker(App& app, int threads) : app_(app), thread_([&app, threads] {
     app.work({.threads = static_cast<std::size_t>(threads), .handle_signals = false});
-  });
-}
+  }) {}
+  ~LocalWorker() { app_.stop(); }
+
+ private:
+  App& app_;
+  std::jthread thread_;
+};
 
 TaskStart started_in(WorkerProcess& worker) {
   const std::optional<TaskStart> start = worker.next_start();
@@ -138,28 +145,41 @@ TaskStart started_in(WorkerProcess& worker) {
   return *start;
 }
 
-// As with the peers: whoever submitted the tasks starts a worker, in the same process.
+// Asked gently, as the peers' stores are: the worker still has completions to commit.
+void await_nothing_open(StoredWork& stored) {
+  for (;;) {
+    const auto start = std::chrono::steady_clock::now();
+    if (stored.open() == 0) return;
+    const auto took = std::chrono::steady_clock::now() - start;
+    std::this_thread::sleep_for(std::max<std::chrono::steady_clock::duration>(5ms, 4 * took));
+  }
+}
+
+// As with the peers: whoever submitted the tasks starts a worker, in the same process, and the worker connects for itself.
 LoadFigure drain(const LoadOptions& options) {
-  App app = open(options.url);
-  StoredWork stored(options.url);
-  submit_bulk(app, options, 0, options.count);
+  {
+    App app = open(options.url);
+    submit_bulk(app, options, 0, options.count);
+  }
   settle(options.store);
+  StoredWork stored(options.url);
   expect("waiting tasks", stored.open(), options.count);
   std::atomic<std::int64_t> handled = 0;
   std::promise<void> all_handled;
-  declare_noop(app, [&](TaskStart) {
-    if (++handled == options.count) all_handled.set_value();
-  });
-  std::jthread worker;
+  std::optional<App> app;
+  std::optional<LocalWorker> worker;
   const LoadFigure figure = rate(options.count, [&] {
-    worker = work_on(app, options.threads);
+    app.emplace(open(options.url));
+    declare_noop(*app, [&](TaskStart) {
+      if (++handled == options.count) all_handled.set_value();
+    });
+    worker.emplace(*app, options.threads);
     if (all_handled.get_future().wait_for(kPatience) != std::future_status::ready) {
       throw std::runtime_error("the tasks were not all handled");
     }
-    while (stored.open() > 0) std::this_thread::sleep_for(2ms);
+    await_nothing_open(stored);
   });
-  app.stop();
-  worker.join();
+  worker.reset();
   expect("runs of the handler", handled, options.count);
   expect("tasks in the store", stored.total(), options.count);
   expect("results in the store", stored.completed_with_result(), options.count);
@@ -219,9 +239,8 @@ LoadFigure latency(const LoadOptions& options) {
       LocalStarts starts;
       std::int64_t next = 0;
       declare_noop(app, [&](TaskStart start) { starts.put(start); });
-      const std::jthread worker = work_on(app, 4);
+      const LocalWorker worker(app, 4);
       milliseconds = start_delays(app, count, [&] { return starts.take(next++); });
-      app.stop();
     }
   }
   expect("results in the store", StoredWork(options.url).completed_with_result(), count);
@@ -247,7 +266,7 @@ LoadFigure workflow(const LoadOptions& options) {
   App app = open(options.url);
   app.task("next_number", next_number);
   app.workflow("three_steps", three_steps);
-  std::jthread worker = work_on(app, options.threads);
+  std::optional<LocalWorker> worker(std::in_place, app, options.threads);
   const auto run = [&](std::int64_t from, std::int64_t to) {
     run_in_flight(from, to, options.in_flight, [&](std::int64_t i) {
       const auto result = app.start("three_steps", key_of(i), i).result<std::int64_t>();
@@ -258,8 +277,7 @@ LoadFigure workflow(const LoadOptions& options) {
   settle(options.store);
   LoadFigure figure = rate(options.count, [&] { run(0, options.count); });
   figure.unit = "workflows/s";
-  app.stop();
-  worker.join();
+  worker.reset();
   expect("steps in the store", StoredWork(options.url).total(), 3 * (options.count + kWarmUpRuns));
   return figure;
 }

@@ -213,10 +213,11 @@ the disk. Other processes used at most {noise} of the processors during a run.
 - **Drain**: 20,000 waiting tasks that do nothing, one worker, started by the process that submitted them, until the store shows
   every one of them as completed, with its result where the peer keeps results.
 - **Submit to start of handler**: one task at a time to an idle worker, from the call of submit until its handler runs. The worker
-  is in the submitter's process; *in two processes*, that of Hapax is in another one, and hears of the task through PostgreSQL.
+  is in the submitter's process. There Hapax hands the task over with the submission's commit, where the peers' workers hear of it
+  through their store; *in two processes*, Hapax's does so, too.
 - **Workflows**: three steps one after the other, each with a result, 32 workflows in flight, from start to result.
 
-Every run has an empty database and a warm-up, and reads the store afterwards: a run in which a task is missing, doubled or without
+Every run has an empty database, all but the drain have a warm-up, and each reads the store afterwards: a run in which a task is missing, doubled or without
 its result ends the whole benchmark. What the peers are asked for is not always the same: graphile-worker and BullMQ forget a key when its job is removed,
 none of them notices the same key with another input, and all of that Hapax does within these figures.
 

@@ -164,8 +164,8 @@ class Fiber::Impl {
     PooledStack pooled{stacks.impl()};
     const context::stack_context stack = pooled.allocate();
     inside_.is_fiber(stack);
-    // Boost enters the fiber here already, and comes back: what AddressSanitizer gives its first function for its variables must not be
-    // this thread's, which may end before the fiber does.
+    // Boost enters the fiber here already, and comes back: what AddressSanitizer gives its first function for its
+    // variables must not be this thread's, which may end before the fiber does.
     outside_.leaving_to(inside_);
     other_ = context::fiber(std::allocator_arg, context::preallocated(stack.sp, stack.size, stack), std::move(pooled),
                             [this](context::fiber&& resumer) { return run(std::move(resumer)); });

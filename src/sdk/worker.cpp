@@ -243,7 +243,7 @@ void Worker::handle_tasks() {
 void Worker::note_duration(Steady::duration took) {
   std::lock_guard lock(mutex_);
   const double seconds = std::chrono::duration<double>(took).count();
-  seconds_each_ = 0.5 * (seconds_each_ + seconds);
+  seconds_each_ = 0.8 * seconds_each_ + 0.2 * seconds;
 }
 
 void Worker::report(const std::shared_ptr<RunningTask>& task, Report report, Steady::duration took) {
