@@ -284,7 +284,10 @@ INSTANTIATE_TEST_SUITE_P(Urls, AppTest, ::testing::Values("memory", "sqlite", "h
 
 class OwnTransactionTest : public ::testing::Test {
  protected:
-  OwnTransactionTest() { sqlite3_open(path_.c_str(), &connection_); }
+  OwnTransactionTest() {
+    sqlite3_open(path_.c_str(), &connection_);
+    sqlite3_busy_timeout(connection_, 10'000);  // the app writes, too
+  }
   ~OwnTransactionTest() override { sqlite3_close(connection_); }
 
   void exec(const char* sql) { ASSERT_EQ(sqlite3_exec(connection_, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sql; }

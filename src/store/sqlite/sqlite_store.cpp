@@ -321,9 +321,13 @@ class SqliteStore final : public Store {
       }
     }
     if (!reader) reader = std::make_unique<Tables>(reconnect(kReaderCacheKib));
-    Snapshot snapshot(reader->connection());
-    auto outcome = work(*reader);
-    snapshot.end();
+    auto outcome = [&] {
+      Snapshot snapshot(reader->connection());
+      auto found = work(*reader);
+      snapshot.end();
+      return found;
+    }();
+    // From here on the reader may be another thread's.
     const std::lock_guard guard(readers_mutex_);
     if (readers_.size() < kIdleReaders) readers_.push_back(std::move(reader));
     return outcome;

@@ -111,6 +111,21 @@ TEST_F(SqliteStore, TwoOnOneFileCreateEachKeyOnceAndClaimEachTaskOnce) {
   EXPECT_EQ(claimed, kKeys);
 }
 
+TEST_F(SqliteStore, ReadersDoNotEndEachOthersSnapshots) {
+  constexpr int kReaders = 8, kReads = 40000;
+  const auto store = open();
+  const ExecutionId id = submit(*store, Task()).execution.id;
+  std::vector<std::future<int>> found;
+  for (int reader = 0; reader < kReaders; ++reader) {
+    found.push_back(std::async(std::launch::async, [&] {
+      int times = 0;
+      for (int i = 0; i < kReads; ++i) times += store->find("default", id) ? 1 : 0;
+      return times;
+    }));
+  }
+  for (auto& times : found) EXPECT_EQ(times.get(), kReads);
+}
+
 TEST_F(SqliteStore, WatchHearsOfTheOthersCommit) {
   auto mine = open(), other = open();
   std::promise<void> heard;
