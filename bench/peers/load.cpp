@@ -66,13 +66,54 @@ LoadFigure rate(std::int64_t count, const std::function<void()>& run) {
   return {"tasks/s", count, seconds, static_cast<double>(count) / seconds, 0, 0};
 }
 
+// Submits with a key each, so many under way at a time: the answer to one starts the next, as the peers' promises do.
+class KeyedSubmits {
+ public:
+  KeyedSubmits(App& app, std::int64_t from, std::int64_t to, bool created)
+      : app_(app), to_(to), created_(created), next_(from) {}
+
+  void run(int in_flight) {
+    under_way_ = in_flight;
+    for (int i = 0; i < in_flight; ++i) submit_next();
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [&] { return under_way_ == 0; });
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void submit_next() {
+    const std::int64_t i = next_++;
+    if (i >= to_) return end();
+    app_.submit_async("noop", payload_of(i), key(key_of(i)), [this, i](const Handle& handle) {
+      try {
+        if (handle.created() != created_) throw std::runtime_error(fmt::format("task {}: created is {}", i, !created_));
+      } catch (...) {
+        next_ = to_;
+        std::lock_guard lock(mutex_);
+        if (!failure_) failure_ = std::current_exception();
+      }
+      submit_next();
+    });
+  }
+
+  void end() {
+    std::lock_guard lock(mutex_);
+    if (--under_way_ == 0) ended_.notify_one();
+  }
+
+  App& app_;
+  const std::int64_t to_;
+  const bool created_;
+  std::atomic<std::int64_t> next_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  int under_way_ = 0;
+  std::exception_ptr failure_;
+};
+
 // Numbers below zero are the warm-up's: they are other tasks than the measured ones.
 void submit_keyed(App& app, std::int64_t from, std::int64_t to, int in_flight, bool created) {
-  run_in_flight(from, to, in_flight, [&](std::int64_t i) {
-    if (app.submit("noop", payload_of(i), key(key_of(i))).created() != created) {
-      throw std::runtime_error(fmt::format("task {}: created is {}", i, !created));
-    }
-  });
+  KeyedSubmits(app, from, to, created).run(in_flight);
 }
 
 LoadFigure submit_key(const LoadOptions& options) {

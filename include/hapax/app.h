@@ -114,6 +114,23 @@ class App {
     return submit_json(type_of(reinterpret_cast<const void*>(function)), to_json(input), options);
   }
 
+  // The same without waiting: for a caller that has many under way and no thread for each. `done` is called once, with a
+  // handle that throws on use what submit() would have thrown, and that is good as long as this app. It is called on a
+  // thread of the app's, so it must not block or throw, but it may submit the next one. An app that is closed meanwhile
+  // calls it before it is gone. What is wrong with the call itself is thrown at once.
+  //
+  //   app.submit_async("charge_card", order, hapax::key("charge-order-456"), [](const hapax::Handle& handle) { … });
+  using Done = std::function<void(Handle)>;
+  template <class Input>
+  void submit_async(std::string_view type, const Input& input, const SubmitOptions& options, Done done) {
+    submit_json_async(type, to_json(input), options, std::move(done));
+  }
+  template <class Result, class... Parameters, class Input>
+  void submit_async(Result (*function)(Parameters...), const Input& input, const SubmitOptions& options, Done done) {
+    detail::check_input<Input, Parameters...>();
+    submit_json_async(type_of(reinterpret_cast<const void*>(function)), to_json(input), options, std::move(done));
+  }
+
   // Up to 1,000 at once, in one commit. In order; the first of two equal identities creates, the second finds it. An
   // item that is refused throws when its handle is used, and does not keep the others from being submitted.
   std::vector<Handle> submit_batch(const std::vector<BatchItem>& items);
@@ -146,6 +163,7 @@ class App {
 
   // The untyped forms.
   Handle submit_json(std::string_view type, std::string input_json, const SubmitOptions& options = {});
+  void submit_json_async(std::string_view type, std::string input_json, const SubmitOptions& options, Done done);
   Handle submit_json_in(sqlite3* connection, std::string_view type, std::string input_json,
                         const SubmitOptions& options = {});
   Handle submit_json_in(pg_conn* connection, std::string_view type, std::string input_json,

@@ -47,9 +47,16 @@ void HttpClient::Waits::wake() { curl_multi_wakeup(multi_); }
 
 std::shared_ptr<HttpClient::Call> HttpClient::Waits::start(HttpRequest request, std::function<void(Outcome)> done) {
   auto waiting = std::make_shared<Waiting>(this, std::move(done));
-  std::lock_guard lock(mutex_);
-  started_.emplace_back(std::move(request), waiting);
-  wake();
+  {
+    std::lock_guard lock(mutex_);
+    if (!stopping_) {
+      started_.emplace_back(std::move(request), waiting);
+      wake();
+      return waiting;
+    }
+    waiting->waits = nullptr;
+  }
+  waiting->done(taken_back());
   return waiting;
 }
 

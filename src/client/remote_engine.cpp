@@ -98,25 +98,40 @@ void make_relative(SubmitResult& result, std::size_t index) {
   }
 }
 
-void RemoteEngine::submit(const std::string&, std::vector<SubmitRequest> requests,
-                          Reply<std::vector<SubmitResult>> reply) {
-  answer(reply, [&] { return requests.empty() ? std::vector<SubmitResult>() : submit_now(requests); });
+std::string_view submit_path(const SubmitRequest& request) {
+  return request.kind == Kind::workflow ? "/v1/workflows" : "/v1/tasks";
 }
 
-SubmitResult RemoteEngine::submit_one(const SubmitRequest& request) {
-  const Exchanged exchanged =
-      server_.post(request.kind == Kind::workflow ? "/v1/workflows" : "/v1/tasks", wire::write_submit(request),
-                   is_repeatable(request) ? Repeat::yes : Repeat::no);
+SubmitResult read_submitted(const Exchanged& exchanged) {
   const int status = exchanged.status;
   const bool refused = status == 409 || (status == 400 && exchanged.body.find("pointer"));
   if (status >= 400 && !refused) exchanged.throw_error();
   return wire::read_submit_result(exchanged.body);
 }
 
+// One is sent without waiting, as the caller may have many of them under way; several are one exchange, worth a thread.
+void RemoteEngine::submit(const std::string&, std::vector<SubmitRequest> requests,
+                          Reply<std::vector<SubmitResult>> reply) {
+  if (requests.size() != 1) {
+    return answer(reply, [&] { return requests.empty() ? std::vector<SubmitResult>() : submit_now(requests); });
+  }
+  const SubmitRequest& request = requests.front();
+  server_.start_post(std::string(submit_path(request)), wire::write_submit(request),
+                     is_repeatable(request) ? Repeat::yes : Repeat::no,
+                     [reply = std::move(reply)](Answer<Exchanged> exchanged) {
+                       answer(reply, [&] { return std::vector{read_submitted(std::move(exchanged).get())}; });
+                     });
+}
+
+SubmitResult RemoteEngine::submit_one(const SubmitRequest& request) {
+  return read_submitted(server_.post(std::string(submit_path(request)), wire::write_submit(request),
+                                     is_repeatable(request) ? Repeat::yes : Repeat::no));
+}
+
 std::vector<SubmitResult> RemoteEngine::submit_now(const std::vector<SubmitRequest>& requests) {
   std::vector<SubmitResult> results;
   const auto is_workflow = [](const SubmitRequest& request) { return request.kind == Kind::workflow; };
-  if (requests.size() == 1 || std::any_of(requests.begin(), requests.end(), is_workflow)) {
+  if (std::any_of(requests.begin(), requests.end(), is_workflow)) {
     for (const SubmitRequest& request : requests) results.push_back(submit_one(request));
     return results;
   }

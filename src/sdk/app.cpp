@@ -51,6 +51,24 @@ Handle App::submit_json(std::string_view type, std::string input_json, const Sub
   return Handle(std::move(handle));
 }
 
+void App::submit_json_async(std::string_view type, std::string input_json, const SubmitOptions& options, Done done) {
+  std::vector<SubmitRequest> requests;
+  requests.push_back(detail::to_request(*state_, type, input_json, options));
+  // The engine ends before the state does, and on no thread of its own: what it calls must not be what keeps the state.
+  const std::shared_ptr<AppState> state(std::shared_ptr<void>(), state_.get());
+  state->engine().submit(state->name_space(), std::move(requests),
+                         [state, done = std::move(done)](Answer<std::vector<SubmitResult>> answer) {
+                           std::shared_ptr<HandleState> handle;
+                           try {
+                             SubmitResult result = detail::translating([&] { return std::move(answer).get(); }).at(0);
+                             handle = std::make_shared<HandleState>(state, std::move(result));
+                           } catch (const Error& failure) {
+                             handle = std::make_shared<HandleState>(state, failure);
+                           }
+                           done(Handle(std::move(handle)));
+                         });
+}
+
 std::vector<Handle> App::submit_batch(const std::vector<BatchItem>& items) {
   if (items.size() > Engine::kMaxBatch) throw Error("InvalidRequest", "a batch has at most 1000 submissions");
   std::vector<SubmitRequest> requests;

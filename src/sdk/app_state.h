@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "client/remote_engine.h"
 #include "engine/engine.h"
@@ -15,7 +16,7 @@ namespace hapax::detail {
 
 class AppState : public Declarations {
  public:
-  AppState(Opened opened, std::string name_space) : opened_(std::move(opened)), name_space_(std::move(name_space)) {}
+  AppState(Opened opened, std::string name_space) : name_space_(std::move(name_space)), opened_(std::move(opened)) {}
 
   Engine& engine() const { return *opened_.engine; }
   const Opened& opened() const { return opened_; }
@@ -29,9 +30,9 @@ class AppState : public Declarations {
   }
 
  private:
-  const Opened opened_;
   const std::string name_space_;
   std::atomic<int> working_ = 0;
+  const Opened opened_;  // the first to go: what it still answers may use all the rest
 };
 
 inline const char* code_of(const Failure& failure) {
@@ -59,16 +60,21 @@ auto translating(Function&& function) -> decltype(function()) {
 
 class HandleState {
  public:
-  HandleState(std::shared_ptr<AppState> app, SubmitResult result) : app_(std::move(app)), result_(std::move(result)) {}
+  using Result = std::variant<Receipt, Refusal, Error>;
 
-  // Throws the refusal that this submission met, if it met one.
+  HandleState(std::shared_ptr<AppState> app, SubmitResult result)
+      : app_(std::move(app)),
+        result_(std::visit([](auto&& one) { return Result(std::move(one)); }, std::move(result))) {}
+  HandleState(std::shared_ptr<AppState> app, Error failure) : app_(std::move(app)), result_(std::move(failure)) {}
+
+  // Throws the refusal or failure that this submission met, if it met one.
   const Receipt& receipt() const;
   const ExecutionId& id() const { return receipt().execution.id; }
   AppState& app() const { return *app_; }
 
  private:
   const std::shared_ptr<AppState> app_;
-  const SubmitResult result_;
+  const Result result_;
 };
 
 class WorkflowHandleState {

@@ -5,6 +5,7 @@
 #include <boost/describe.hpp>
 
 #include <atomic>
+#include <future>
 #include <latch>
 #include <thread>
 
@@ -211,6 +212,62 @@ TEST_P(AppTest, ABatchIsAnsweredItemByItem) {
   EXPECT_FALSE(handles[1].created());
   EXPECT_EQ(handles[0].id(), handles[1].id());
   EXPECT_THROW(handles[2].id(), hapax::Error);
+}
+
+TEST_P(AppTest, ManyAreUnderWayWithoutAThreadForEach) {
+  constexpr int kChains = 16, kTasks = 200;
+  std::atomic<int> next = 0, created = 0, found = 0;
+  std::latch ended(kChains);
+  const std::function<void()> submit_next = [&] {
+    const int i = next++;
+    if (i >= kTasks) return ended.count_down();
+    app_.submit_async("t", i / 2, hapax::key("k" + std::to_string(i / 2)), [&](const hapax::Handle& handle) {
+      ++(handle.created() ? created : found);
+      submit_next();
+    });
+  };
+  for (int i = 0; i < kChains; ++i) submit_next();
+  ended.wait();
+  EXPECT_EQ(created, kTasks / 2);
+  EXPECT_EQ(found, kTasks / 2);
+}
+
+TEST_P(AppTest, WhatIsRefusedWithoutWaitingThrowsWhenItsHandleIsUsed) {
+  app_.task("charge_card", charge_card);
+  std::promise<hapax::Handle> first, second;
+  app_.submit_async(charge_card, Order{1, 2}, hapax::key("k"), [&](hapax::Handle handle) { first.set_value(handle); });
+  const hapax::Handle handle = first.get_future().get();
+  EXPECT_TRUE(handle.created());
+  app_.submit_async(charge_card, Order{1, 3}, hapax::key("k"), [&](hapax::Handle handle) { second.set_value(handle); });
+  const hapax::Handle refused = second.get_future().get();
+  try {
+    refused.id();
+    FAIL() << "no conflict";
+  } catch (const hapax::Error& error) {
+    EXPECT_EQ(error.code(), "IdempotencyConflict");
+  }
+  EXPECT_THROW(app_.submit_async("t", 1, {.key = std::string(2000, 'k')}, [](const hapax::Handle&) {}), hapax::Error);
+  work();
+  EXPECT_EQ(handle.result<Charge>().reference, "charge-1");
+}
+
+TEST_P(AppTest, ClosingAnswersWhatIsUnderWay) {
+  constexpr int kTasks = 100;
+  std::atomic<int> created = 0, not_known = 0;
+  {
+    hapax::App closing = hapax::open(place_.url());
+    for (int i = 0; i < kTasks; ++i) {
+      closing.submit_async("t", i, hapax::key("k" + std::to_string(i)), [&](const hapax::Handle& handle) {
+        try {
+          created += handle.created();
+        } catch (const hapax::Error&) {
+          ++not_known;  // a server's answer that nobody waited for
+        }
+      });
+    }
+  }
+  EXPECT_EQ(created + not_known, kTasks);
+  EXPECT_LE(not_known, GetParam() == "http" ? kTasks : 0);
 }
 
 TEST_P(AppTest, ManyTasksOverManyThreadsEachRunOnce) {

@@ -12,6 +12,7 @@ const Receipt& HandleState::receipt() const {
   if (const auto* refusal = std::get_if<Refusal>(&result_)) {
     throw Error(std::string(wire::to_string(refusal->code)), refusal->message);
   }
+  if (const auto* failure = std::get_if<Error>(&result_)) throw *failure;
   return std::get<Receipt>(result_);
 }
 
