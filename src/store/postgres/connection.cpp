@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kSettings =
     "set_config('client_encoding', 'UTF8', {0}), set_config('enable_seqscan', 'off', {0}),"
     " set_config('enable_bitmapscan', 'off', {0}), set_config('enable_hashjoin', 'off', {0}),"
-    " set_config('enable_mergejoin', 'off', {0}), set_config('jit', 'off', {0}),"
+    " set_config('enable_mergejoin', 'off', {0}), set_config('enable_memoize', 'off', {0}), set_config('jit', 'off', {0}),"
     " set_config('plan_cache_mode', 'force_generic_plan', {0}), set_config('lock_timeout', '{2}', {0}),"
     " set_config('synchronous_commit', CASE WHEN {1} THEN 'off' WHEN current_setting('synchronous_commit') = 'off'"
     " THEN 'on' ELSE current_setting('synchronous_commit') END, {0})";

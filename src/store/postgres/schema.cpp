@@ -285,7 +285,18 @@ CREATE TYPE batch_event AS (
 );
 )sql";
 
-constexpr std::array<Migration, 3> kMigrations{{{1, kFirst}, {2, kActivities}, {3, kBatches}}};
+// A claim writes every index that a running row is in, so there is one: for the end of its lease, and to count what runs in
+// a queue with a limit. Those with a concurrency key are in another, to be counted by it.
+constexpr const char* kOneIndexOfRunning = R"sql(
+DROP INDEX running;
+DROP INDEX due;
+CREATE INDEX running ON open (due_at, id, queue_no) WHERE status = 1;
+CREATE INDEX running_keys ON open (queue_no, concurrency_key) WHERE status = 1 AND concurrency_key IS NOT NULL;
+CREATE INDEX due ON open (due_at, id) WHERE due_at IS NOT NULL AND status <> 1;
+)sql";
+
+constexpr std::array<Migration, 4> kMigrations{
+    {{1, kFirst}, {2, kActivities}, {3, kBatches}, {4, kOneIndexOfRunning}}};
 
 // 'hapax' in ASCII: what the migrations of any schema lock.
 constexpr std::int64_t kMigrationLock = 0x6861706178;
