@@ -120,7 +120,7 @@ void Worker::stop_threads() {
     std::lock_guard lock(mutex_);
     ended_ = true;
     arrived_.notify_all();
-    changed_.notify_all();
+    ending_.notify_all();
   }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
@@ -149,9 +149,9 @@ bool Worker::is_claiming() const {
   return std::any_of(claims_.begin(), claims_.end(), [](const Claiming& claiming) { return claiming.under_way(); });
 }
 
-// The next claim to make, if there is one: there is always one out for whatever this worker can do, or two, apart, for each.
-Worker::Claiming* Worker::next_claim() {
-  if (draining_ || is_idle() || places() == 0 || Steady::now() < claim_again_at_) return nullptr;
+// What to claim next: there is always one claim out for whatever this worker can do, or two, apart, for each.
+Worker::Claiming Worker::wanted() const {
+  if (draining_ || places() == 0) return {};
   const bool has_turns = !turns_.declared().empty(), has_tasks = !tasks_.empty() || !has_turns;
   const bool apart = ahead() > 0 && has_turns && has_tasks;
   const std::ptrdiff_t enough = apart ? 2 : 1;
@@ -159,12 +159,17 @@ Worker::Claiming* Worker::next_claim() {
                                                 [](const Claiming& claiming) { return claiming.tasks; }) < enough;
   const bool turns = has_turns && std::count_if(claims_.begin(), claims_.end(),
                                                 [](const Claiming& claiming) { return claiming.turns; }) < enough;
-  if (!tasks && !turns) return nullptr;
+  return {tasks, turns && !(apart && tasks), apart ? std::max(1, places() / 2) : places(), nullptr};
+}
+
+// The next claim to make, if there is one.
+Worker::Claiming* Worker::next_claim() {
+  if (is_idle() || Steady::now() < claim_again_at_) return nullptr;
+  Claiming next = wanted();
+  if (!next.under_way()) return nullptr;
   Claiming& idle = *std::find_if(claims_.begin(), claims_.end(),
                                  [](const Claiming& claiming) { return !claiming.under_way(); });
-  idle.tasks = tasks;
-  idle.turns = turns && !(apart && tasks);
-  idle.limit = apart ? std::max(1, places() / 2) : places();
+  idle = std::move(next);
   return &idle;
 }
 
@@ -214,7 +219,7 @@ void Worker::claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer) {
   } else if (!executions.empty()) {
     arrived_.notify_all();
   }
-  changed_.notify_all();
+  changed_.notify_one();
 }
 
 // ---- running
@@ -274,7 +279,7 @@ void Worker::let_go(const RunningTask& task) {
   std::lock_guard lock(mutex_);
   held_.erase(task.token);
   last_busy_ = Steady::now();
-  changed_.notify_one();
+  if (held_.empty() || wanted().under_way()) changed_.notify_one();
 }
 
 // Reports until the engine has heard: a report may be repeated, and a lease that was lost meanwhile fences it off.
@@ -290,7 +295,7 @@ std::vector<FinishOutcome> Worker::finish(std::span<const Report> reports) {
       if (Steady::now() + pause > give_up) throw;
     }
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, pause, [&] { return ended_; });
+    ending_.wait_for(lock, pause, [&] { return ended_; });
   }
 }
 
@@ -407,7 +412,7 @@ void Worker::give_back(const std::shared_ptr<RunningTask>& task) {
 void Worker::keep_leases() {
   const auto period = std::max<Duration>(options_.lease / 3, Duration(1));
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, period, [&] { return ended_; })) {
+  while (!ending_.wait_for(lock, period, [&] { return ended_; })) {
     std::vector<Extension> extensions;
     std::vector<std::shared_ptr<RunningTask>> tasks;
     for (const auto& [token, task] : held_) {

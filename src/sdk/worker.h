@@ -89,6 +89,7 @@ class Worker {
     bool under_way() const { return tasks || turns; }
   };
 
+  Claiming wanted() const;
   Claiming* next_claim();
   void claim_more(Claiming& claiming);
   void claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer);
@@ -111,7 +112,8 @@ class Worker {
 
   mutable std::mutex mutex_;
   std::condition_variable arrived_;  // a task to run, or the end
-  std::condition_variable changed_;  // the run loop has something to do
+  std::condition_variable changed_;  // the run loop, and nobody else, has something to do
+  std::condition_variable ending_;   // for who waits for the end: ended_
   std::deque<std::shared_ptr<RunningTask>> queued_;
   std::map<LeaseToken, std::shared_ptr<RunningTask>> held_;  // queued, running or not yet reported
   std::vector<UnheardTurn> unheard_;                         // to be committed again
