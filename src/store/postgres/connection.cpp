@@ -114,7 +114,7 @@ void Connection::configure() {
 }
 
 void Connection::begin() {
-  committing_ = false;
+  committing_ = reading_ = false;
   explicit_ = true;
   if (borrowed_) return;
   dispatch(Pending::silent, &kBegin, kBegin.sql, {});
@@ -122,9 +122,14 @@ void Connection::begin() {
 }
 
 void Connection::begin_implicitly() {
-  committing_ = false;
+  committing_ = reading_ = false;
   explicit_ = false;
   if (options_.pooled) configure();
+}
+
+void Connection::begin_reading() {
+  begin_implicitly();
+  reading_ = !options_.pooled;  // there the settings end with the transaction
 }
 
 void Connection::send(const Statement& statement, const Parameters& parameters) {
@@ -168,7 +173,9 @@ Rows Connection::receive() {
     done_.pop_front();
     return rows;
   }
-  if (unflushed_) {
+  if (unflushed_ && reading_) {
+    queue_sync();
+  } else if (unflushed_) {
     check_sent(PQsendFlushRequest(handle_));
     check_sent(PQflush(handle_) == 0);
     unflushed_ = false;
@@ -179,8 +186,8 @@ Rows Connection::receive() {
 void Connection::commit() {
   if (borrowed_) return;
   if (explicit_) dispatch(Pending::silent, &kCommit, kCommit.sql, {});
-  committing_ = true;
-  queue_sync();
+  committing_ = !reading_;
+  if (!reading_ || unflushed_) queue_sync();
   while (!pending_.empty()) next();
 }
 
@@ -231,7 +238,7 @@ Rows Connection::next() {
       if (kind == Pending::prepare) prepared_.erase(name);
       fail(rows.result());
     }
-    if (kind == Pending::statement || kind == Pending::sync) return rows;
+    if (kind == Pending::statement) return rows;
   }
   return {};
 }

@@ -76,6 +76,8 @@ class Connection {
   void begin();
   // One that costs no BEGIN and COMMIT: for what takes one round trip. Cannot be rolled back.
   void begin_implicitly();
+  // For what changes nothing: every round trip is a transaction of its own, so that none is needed to end one.
+  void begin_reading();
   void send(const Statement& statement, const Parameters& parameters = {});
   void send(const std::string& sql, const Parameters& parameters = {});               // not prepared
   void send_silently(const Statement& statement, const Parameters& parameters = {});  // nobody receives its rows
@@ -112,6 +114,7 @@ class Connection {
   const bool borrowed_ = false;
   bool broken_ = false;
   bool explicit_ = false;    // BEGIN was sent
+  bool reading_ = false;
   bool committing_ = false;  // what ends the transaction may have reached the server
   bool unflushed_ = false;
   std::deque<std::pair<Pending, std::string>> pending_;  // results to come, with the name of what is prepared

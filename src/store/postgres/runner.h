@@ -62,7 +62,7 @@ class Runner {
   std::invoke_result_t<Work, Workspace&> read(Work work) {
     const auto rules = policies();
     return attempt_reading([&](Connection& connection) {
-      connection.begin_implicitly();
+      connection.begin_reading();
       Workspace workspace(connection, queues_, *rules, clock_);
       auto outcome = work(workspace);
       note(workspace.now());

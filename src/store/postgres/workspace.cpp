@@ -260,6 +260,7 @@ void Workspace::read_identities(const std::vector<IdentityHash>& hashes, const s
   const Rows held = connection_.receive();
   const Rows named = ids.empty() ? Rows() : connection_.receive();
   std::vector<Row> owners;
+  owners.reserve(static_cast<std::size_t>(held.size()));
   for (int i = 0; i < held.size(); ++i) {
     Cells cells(held, i);
     EntrySlot& slot = entries_[cells.raw<IdentityHash>()];
@@ -280,10 +281,10 @@ void Workspace::read_identities(const std::vector<IdentityHash>& hashes, const s
 }
 
 void Workspace::receive_rows(const Rows& rows) {
-  std::vector<Row> read;
+  std::vector<Row> read(static_cast<std::size_t>(rows.size()));
   for (int i = 0; i < rows.size(); ++i) {
     Cells cells(rows, i);
-    read_row(cells, read.emplace_back());
+    read_row(cells, read[static_cast<std::size_t>(i)]);
   }
   take_in(std::move(read));
 }
