@@ -213,6 +213,7 @@ SubmitResult StoreEngine::submit_through(const std::string& name_space, SubmitRe
 }
 
 std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submission> submissions) {
+  const ResultDesk::Mark mark = results_.mark();
   ClaimDesk::Loan loan = claims_.lend(submissions);
   std::vector<SubmitOutcome> outcomes = store_->submit(submissions, loan.waiters());
   const std::set<ExecutionId> handed = loan.deliver();
@@ -228,6 +229,7 @@ std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submi
     }
     // One that is delayed counts too: whoever waits must learn when to look again.
     const Execution& created = outcome.execution;
+    if (created.kind == Kind::workflow && created.status == Status::pending) results_.created_run(created, mark);
     if (!handed.contains(created.id)) ready[{created.name_space, created.queue, created.kind}] += 1;
     if (const auto due = outcome.execution.due_at()) sweeper_.due_by(*due);
     if (outcome.superseded) {
@@ -424,7 +426,7 @@ std::shared_ptr<Waiting> StoreEngine::wait_workflow(const std::string& name_spac
     reply(std::make_exception_ptr(Failure(Failure::Code::stopped, "the engine is shutting down")));
     return nullptr;
   }
-  return wait_for_runs(results_, reader_, name_space, wait, std::move(reply),
+  return wait_for_runs(results_, reader_, name_space, workflow_id, wait, std::move(reply),
                        [this, name_space, workflow_id] { return find_workflow(name_space, workflow_id); });
 }
 
@@ -465,6 +467,7 @@ std::optional<FoundIdentity> StoreEngine::find_identity(const std::string& name_
 }
 
 bool StoreEngine::release_identity(const std::string& name_space, const IdentityHash& hash) {
+  results_.forget_runs();
   return store_->release_identity(name_space, hash);
 }
 

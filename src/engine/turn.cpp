@@ -95,19 +95,26 @@ using Steady = std::chrono::steady_clock;
 
 class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsWait> {
  public:
-  RunsWait(ResultDesk& results, std::string name_space, Duration wait, Reply<std::optional<Execution>> reply)
-      : results_(results), name_space_(std::move(name_space)), until_(Steady::now() + wait), reply_(std::move(reply)) {}
+  using Find = std::function<std::optional<Execution>()>;
 
-  void begin(const std::function<std::optional<Execution>()>& find) {
-    std::optional<Execution> run;
-    const ResultDesk::Mark mark = results_.mark();
-    try {
-      run = find();
-    } catch (...) {
-      return reply_(std::current_exception());
-    }
-    const bool is_open = run && !is_closed(run->status);
-    run ? wait_for(run->id, is_open ? std::optional(mark) : std::nullopt) : reply_(std::optional<Execution>());
+  RunsWait(ResultDesk& results, Timer& reader, std::string name_space, Duration wait,
+           Reply<std::optional<Execution>> reply, Find find)
+      : results_(results),
+        reader_(reader),
+        name_space_(std::move(name_space)),
+        until_(Steady::now() + wait),
+        reply_(std::move(reply)),
+        find_(std::move(find)) {}
+
+  void begin() {
+    reader_.soon([self = shared_from_this()] { self->find_and_wait(); });
+  }
+
+  // Somebody else may have put another run in the place of this one by the time that is heard of here: then it is not completed,
+  // and the one that counts is looked for.
+  void begin_with(const ResultDesk::OpenRun& run) {
+    assumed_ = run.id;
+    wait_for(run.id, run.since);
   }
 
   void cancel() override {
@@ -121,6 +128,18 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
   }
 
  private:
+  void find_and_wait() {
+    std::optional<Execution> run;
+    const ResultDesk::Mark mark = results_.mark();
+    try {
+      run = find_();
+    } catch (...) {
+      return reply_(std::current_exception());
+    }
+    const bool is_open = run && !is_closed(run->status);
+    run ? wait_for(run->id, is_open ? std::optional(mark) : std::nullopt) : reply_(std::optional<Execution>());
+  }
+
   void wait_for(const ExecutionId& run, std::optional<ResultDesk::Mark> found_open_since = {}) {
     const auto left = std::chrono::duration_cast<Duration>(until_ - Steady::now());
     auto waiting = results_.wait(name_space_, run, std::max(left, Duration(0)),
@@ -141,13 +160,21 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
       return reply_(std::current_exception());
     }
     if (run && run->run.continued_as) return wait_for(*run->run.continued_as);
+    const bool is_doubtful = !run || (is_closed(run->status) && run->status != Status::completed);
+    if (is_doubtful && assumed_ && (!run || run->id == *assumed_)) {
+      assumed_.reset();
+      return begin();
+    }
     reply_(std::move(run));
   }
 
   ResultDesk& results_;
+  Timer& reader_;
   const std::string name_space_;
   const Steady::time_point until_;
   const Reply<std::optional<Execution>> reply_;
+  const Find find_;
+  std::optional<ExecutionId> assumed_;  // to be the run that counts
   std::mutex mutex_;
   std::weak_ptr<Waiting> current_;  // which holds this one
   bool cancelled_ = false;
@@ -155,11 +182,13 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
 
 }  // namespace
 
-std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, Timer& reader, const std::string& name_space, Duration wait,
+std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, Timer& reader, const std::string& name_space,
+                                       const std::string& workflow_id, Duration wait,
                                        Reply<std::optional<Execution>> reply,
                                        std::function<std::optional<Execution>()> find) {
-  auto waiting = std::make_shared<RunsWait>(results, name_space, wait, std::move(reply));
-  reader.soon([waiting, find = std::move(find)] { waiting->begin(find); });
+  const auto open = wait > Duration(0) ? results.open_run(name_space, workflow_id) : std::nullopt;
+  auto waiting = std::make_shared<RunsWait>(results, reader, name_space, wait, std::move(reply), std::move(find));
+  open ? waiting->begin_with(*open) : waiting->begin();
   return waiting;
 }
 

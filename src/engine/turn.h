@@ -21,8 +21,10 @@ Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const Engin
 // run of a fork.
 void resolve_control(ControlRequest& request, const EngineOptions& options, const ExecutionId& id);
 
-// Waits for the run that `find` gives, and for those that it continues as. `find` reads, so it runs on the `reader`.
-std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, Timer& reader, const std::string& name_space, Duration wait,
+// Waits for the run that `find` gives, and for those that it continues as. `find` reads, so it runs on the `reader`; where the
+// desk knows the run of that workflow id, it need not.
+std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, Timer& reader, const std::string& name_space,
+                                       const std::string& workflow_id, Duration wait,
                                        Reply<std::optional<Execution>> reply,
                                        std::function<std::optional<Execution>()> find);
 

@@ -8,7 +8,7 @@ namespace hapax {
 namespace {
 
 constexpr std::size_t kMostAtOnce = 500;  // are read
-constexpr std::size_t kLatest = 256;      // closings that are remembered
+constexpr std::size_t kLatest = 256;      // closings that are remembered, and runs that were created
 
 }  // namespace
 
@@ -136,6 +136,25 @@ bool ResultDesk::may_be_closed_since(Mark mark, const ExecutionId& id) const {
   const Mark since = closings_ - mark;
   if (since > latest_.size()) return true;
   return std::find(latest_.end() - static_cast<std::ptrdiff_t>(since), latest_.end(), id) != latest_.end();
+}
+
+void ResultDesk::created_run(const Execution& run, Mark before) {
+  std::lock_guard lock(mutex_);
+  if (runs_.size() >= kLatest) runs_.clear();  // most of them are closed by now
+  runs_.insert_or_assign({run.name_space, run.idempotency_key.value_or("")}, OpenRun{run.id, before});
+}
+
+void ResultDesk::forget_runs() {
+  std::lock_guard lock(mutex_);
+  runs_.clear();
+}
+
+std::optional<ResultDesk::OpenRun> ResultDesk::open_run(const std::string& name_space,
+                                                        const std::string& workflow_id) const {
+  std::lock_guard lock(mutex_);
+  const auto found = runs_.find({name_space, workflow_id});
+  if (found == runs_.end() || may_be_closed_since(found->second.since, found->second.id)) return std::nullopt;
+  return found->second;
 }
 
 // Gives back who waits for it.

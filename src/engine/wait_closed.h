@@ -32,6 +32,16 @@ class ResultDesk {
   std::shared_ptr<Waiting> wait(const std::string& name_space, const ExecutionId& id, Duration wait,
                                 Reply<std::optional<Execution>> reply, std::optional<Mark> found_open_since = {});
 
+  // A run that this engine has created since that mark. It stays the one of its workflow id until it is closed, by whomever, or the id
+  // is released: so as long as nothing is known of that, nobody has to look which one counts.
+  void created_run(const Execution& run, Mark before);
+  void forget_runs();
+  struct OpenRun {
+    ExecutionId id;
+    Mark since;  // when it was not there yet
+  };
+  std::optional<OpenRun> open_run(const std::string& name_space, const std::string& workflow_id) const;
+
   // The execution was closed: answers whoever waits for it. `purged` is what it was if closing it deleted it.
   void closed(const ExecutionId& id, std::optional<Execution> purged = {});
   // The same with the read on the caller's own thread: for a lane that has nothing else to do, as waking another takes longer.
@@ -65,6 +75,7 @@ class ResultDesk {
   std::atomic<bool> stopping_ = false;
   std::unordered_multimap<ExecutionId, std::shared_ptr<Call>> calls_;
   Calls to_look_;
+  std::map<std::pair<std::string, std::string>, OpenRun> runs_;  // the last ones created, by namespace and workflow id
   Mark closings_ = 0;              // ever
   std::deque<ExecutionId> latest_;  // the last of them, or all since anything may have been closed
 };

@@ -4,6 +4,7 @@
 #include <boost/describe.hpp>
 
 #include <atomic>
+#include <future>
 #include <mutex>
 #include <set>
 
@@ -373,6 +374,17 @@ TEST_P(WorkflowTest, ThereAreManyAtOnce) {
     finish(handles[static_cast<std::size_t>(i)]);
     EXPECT_EQ(handles[static_cast<std::size_t>(i)].result<int>(), 3 * i * i);
   }
+}
+
+TEST_P(WorkflowTest, ThatSomebodyElseHasPutInItsPlaceIsWaitedFor) {
+  app_.workflow("w", [](Context&, int n) { return n; });
+  auto other = hapax::open(place_.url());
+  if (GetParam().kind == "memory") other = app_;  // one process, one memory
+  const auto handle = app_.start("w", "w-1", 1);
+  const auto replacing = other.start("w", "w-1", 2, {.reuse = "replace"});
+  auto result = std::async(std::launch::async, [&] { return handle.result<int>(); });  // the first one is cancelled by now
+  finish(replacing);
+  EXPECT_EQ(result.get(), 2);
 }
 
 TEST_P(WorkflowTest, ThatIsNotThereIsNotFound) {
