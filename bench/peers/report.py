@@ -207,7 +207,8 @@ the disk. Other processes used at most {noise} of the processors during a run.
 
 ## What was measured
 
-- **Keyed submit**: one task a call, 100 bytes of JSON, a key of its own each, 32 calls in flight.
+- **Keyed submit**: one task a call, 100 bytes of JSON, a key of its own each, 32 calls in flight, without a thread for each: promises
+  of the peers, `submit_async` of Hapax.
 - **Duplicate submit**: the same calls once more.
 - **Bulk submit**: 1,000 tasks a call, without keys, 2 calls in flight.
 - **Drain**: 20,000 waiting tasks that do nothing, one worker, started by the process that submitted them, until the store shows

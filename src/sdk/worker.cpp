@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 constexpr std::int32_t kMaxClaim = 512;
 constexpr double kMaxAhead = 1024;
 constexpr double kAheadSeconds = 0.02;  // of work, for handlers that take next to no time
+constexpr double kAheadOfHandled = 8;   // times as many as have been handled
 constexpr auto kClaimWait = 20s;
 constexpr auto kClaimPauseAfterFailure = 500ms;
 constexpr Duration kFirstPause = 50ms, kLongestPause = 2000ms;  // before the same is reported again
@@ -130,10 +131,12 @@ void Worker::stop_threads() {
 
 // ---- claiming
 
-// How many more there is room for than there are threads, where handlers are quick.
+// How many more there is room for than there are threads, where handlers are quick: so far as that has been seen.
 double Worker::ahead() const {
+  if (handled_ == 0) return 0;
   const double threads = static_cast<double>(options_.threads);
-  return std::min(threads * std::floor(kAheadSeconds / std::max(seconds_each_, 1e-6)), kMaxAhead);
+  const double enough = threads * std::floor(kAheadSeconds / std::max(seconds_each_, 1e-6));
+  return std::min({enough, kAheadOfHandled * static_cast<double>(handled_), kMaxAhead});
 }
 
 // How many more there is room for: a free thread each, and some ahead.
@@ -248,7 +251,8 @@ void Worker::handle_tasks() {
 void Worker::note_duration(Steady::duration took) {
   std::lock_guard lock(mutex_);
   const double seconds = std::chrono::duration<double>(took).count();
-  seconds_each_ = 0.8 * seconds_each_ + 0.2 * seconds;
+  const double weight = std::max(0.2, 1.0 / static_cast<double>(++handled_));
+  seconds_each_ += weight * (seconds - seconds_each_);
 }
 
 void Worker::report(const std::shared_ptr<RunningTask>& task, Report report, Steady::duration took) {

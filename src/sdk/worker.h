@@ -123,7 +123,8 @@ class Worker {
   bool draining_ = false;
   bool ended_ = false;
   std::exception_ptr hopeless_;  // why claiming will never work: a wrong token, a damaged store
-  double seconds_each_ = 0.05;    // a handler takes, on average of late
+  std::int64_t handled_ = 0;      // tasks and turns
+  double seconds_each_ = 0;       // a handler takes, on average of late
   Steady::time_point last_busy_ = Steady::now();
   Steady::time_point claim_again_at_ = {};  // not before: the engine could not be reached
   std::vector<std::thread> threads_;
