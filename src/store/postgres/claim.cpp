@@ -10,6 +10,7 @@
 
 #include "core/rate.h"
 #include "core/transition.h"
+#include "store/postgres/due.h"
 #include "store/postgres/run_tables.h"
 #include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
@@ -23,40 +24,13 @@ constexpr std::int64_t kChunkOfKeys = 512;  // where some may have to be parked
 
 const QueuePolicy kUnlimited;  // a turn is no task: the limits are of those
 
-// The priorities that there are, each with the run_at to begin at. Of the one at which the last scan ended ($3) that is where it
-// ended ($4); nothing is known of the others.
-const std::string kLevels = R"sql(
-WITH RECURSIVE above (priority) AS (
-  (SELECT o.priority FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4 AND o.priority > $3::int4
-   ORDER BY o.priority DESC LIMIT 1)
-  UNION ALL
-  SELECT (SELECT o.priority FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4
-          AND o.priority < l.priority AND o.priority > $3::int4 ORDER BY o.priority DESC LIMIT 1)
-  FROM above l WHERE l.priority IS NOT NULL),
-below (priority) AS (
-  (SELECT o.priority FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4 AND o.priority < $3::int4
-   ORDER BY o.priority DESC LIMIT 1)
-  UNION ALL
-  SELECT (SELECT o.priority FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4
-          AND o.priority < l.priority ORDER BY o.priority DESC LIMIT 1) FROM below l WHERE l.priority IS NOT NULL),
-level (priority, begin_at) AS (
-  SELECT priority, -9223372036854775807::int8 FROM above UNION ALL SELECT $3::int4, $4::int8
-  UNION ALL SELECT priority, -9223372036854775807::int8 FROM below))sql";
-const Statement kDue{"due", fmt::format(R"sql({}
-SELECT s.spot, {} FROM level l,
-LATERAL (SELECT o.*, o.ctid AS spot FROM open o
-         WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4 AND o.priority = l.priority AND o.run_at >= l.begin_at AND o.run_at <= $2::int8 AND (o.deadline_at IS NULL OR o.deadline_at > $2::int8)
-         ORDER BY o.run_at, o.id LIMIT $5::int8 FOR UPDATE SKIP LOCKED) s
-JOIN {} ON true LIMIT $5::int8)sql",
-                                        kLevels, row_columns(true), lookup("executions", "id", "s.id", "e"))};
+const Statement kDue{"due", fmt::format("{} SELECT s.spot, {} FROM {} JOIN {} ON true LIMIT $5::int8", kLevels, row_columns(true),
+                                        due_rows("$2::int8", "FOR UPDATE SKIP LOCKED"), lookup("executions", "id", "s.id", "e"))};
 
 const Statement kNextRunAt{"next_run_at", kLevels + R"sql(
 SELECT min(n.run_at) FROM level l, LATERAL (
   SELECT o.run_at FROM open o WHERE o.status = 0 AND NOT o.parked AND o.queue_no = $1::int4 AND o.priority = l.priority
   AND o.run_at > $2::int8 ORDER BY o.run_at LIMIT 1) n)sql"};
-
-// Between two clocks, or between the time of a row and its commit.
-constexpr Duration kLooseEnd{1000};
 
 const Statement kLockLimits{"lock_limits",
                             "SELECT queue_no, full_at_ns FROM queues WHERE queue_no = ANY($1::int4[])"
@@ -83,8 +57,6 @@ class QueueTurn {
  public:
   QueueTurn(Claim& claim, Workspace& workspace, std::int32_t queue_no, const QueuePolicy& policy, bool is_locked)
       : claim_(claim), workspace_(workspace), queue_no_(queue_no), policy_(policy), is_locked_(is_locked) {}
-
-  static bool has_limits(const QueuePolicy& policy) { return policy.max_running || policy.rate_limit; }
 
   std::int32_t queue_no() const { return queue_no_; }
   void set_rate(std::int64_t full_at_ns) { rate_.full_at_ns = full_at_ns; }
@@ -153,7 +125,7 @@ class QueueTurn {
     }
     start_attempt(row.execution, request.worker, request.secret, request.lease, workspace_.now());
     started_.add(row.execution, row.spot);
-    claim_.ended_at(queue_no_, {row.execution.priority, row.execution.run_at - kLooseEnd});
+    claim_.ended_at(queue_no_, row.execution);
     return std::move(row.execution);
   }
 
@@ -361,7 +333,7 @@ std::vector<ClaimOutcome> Claim::run(Connection& connection, std::span<const Cla
     const auto queue_no = rules.paused ? std::nullopt : runner_.queues().find(name);
     if (!queue_no || turns.contains(*queue_no)) continue;
     const QueuePolicy& policy = name.kind == Kind::task ? rules : kUnlimited;
-    const bool is_locked = QueueTurn::has_limits(policy) || has_keys(*queue_no);
+    const bool is_locked = has_limits(policy) || has_keys(*queue_no);
     if (is_locked) locked.integer(*queue_no);
     turns.try_emplace(*queue_no, *this, workspace, *queue_no, policy, is_locked);
   }
@@ -386,6 +358,7 @@ std::vector<ClaimOutcome> Claim::run(Connection& connection, std::span<const Cla
       if (turn != turns.end()) named.push_back(&turn->second);
     }
     outcomes.push_back(claim_one(connection, request, named));
+    if (named.size() == 1) set_full(named.front()->queue_no(), std::ssize(outcomes.back().executions) == request.limit);
   }
   for (auto& [queue_no, turn] : turns) turn.write_rate();
   connection.commit();
@@ -393,6 +366,30 @@ std::vector<ClaimOutcome> Claim::run(Connection& connection, std::span<const Cla
 }
 
 std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> requests) {
+  const auto queue_no = short_way(requests);
+  if (!queue_no) return long_way(requests);
+  ClaimOutcome taken;
+  try {
+    taken.executions = take_due(requests.front(), *queue_no);
+  } catch (const Failure& failure) {
+    if (failure.code() != Failure::Code::unavailable) throw;  // nothing was taken: perhaps somebody was waited for too long
+  }
+  ClaimRequest rest = requests.front();
+  rest.limit -= static_cast<std::int32_t>(taken.executions.size());
+  if (rest.limit == 0) return {std::move(taken)};
+  try {
+    std::vector<ClaimOutcome> outcomes = long_way({&rest, 1});
+    std::vector<Execution>& others = outcomes.front().executions;
+    others.insert(others.begin(), std::move_iterator(taken.executions.begin()), std::move_iterator(taken.executions.end()));
+    std::sort(others.begin(), others.end(), goes_before);
+    return outcomes;
+  } catch (const Failure&) {
+    if (taken.executions.empty()) throw;
+    return {std::move(taken)};  // which is committed
+  }
+}
+
+std::vector<ClaimOutcome> Claim::long_way(std::span<const ClaimRequest> requests) {
   const bool unpark = unpark_.exchange(false);
   for (;;) {
     try {
@@ -416,6 +413,11 @@ void Claim::set_keys(std::int32_t queue_no, bool has_keys) {
   queues_[queue_no].has_keys = has_keys;
 }
 
+void Claim::set_full(std::int32_t queue_no, bool is_full) {
+  const std::lock_guard lock(mutex_);
+  queues_[queue_no].is_full = is_full;
+}
+
 Claim::Position Claim::begin_of(std::int32_t queue_no) {
   const std::lock_guard lock(mutex_);
   const Known& known = queues_[queue_no];
@@ -433,9 +435,10 @@ Duration Claim::wait_for_scan(std::int32_t queue_no) {
   return std::max(Duration(1), std::chrono::ceil<Duration>(queues_[queue_no].pace.wait()));
 }
 
-void Claim::ended_at(std::int32_t queue_no, Position position) {
+void Claim::ended_at(std::int32_t queue_no, const Execution& last) {
+  constexpr Duration kLooseEnd{1000};  // between two clocks, or between the time of a row and its commit
   const std::lock_guard lock(mutex_);
-  queues_[queue_no].last = position;
+  queues_[queue_no].last = {last.priority, last.run_at - kLooseEnd};
 }
 
 void Claim::forget_positions() {

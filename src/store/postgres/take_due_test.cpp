@@ -1,0 +1,145 @@
+// The short way to claim: the same attempts as by the long way, and nothing that somebody else is at.
+#include <gmock/gmock.h>
+#include <libpq-fe.h>
+
+#include <chrono>
+
+#include "core/transition.h"
+#include "store/postgres/postgres_store.h"
+#include "support/describe.h"
+#include "support/manual_clock.h"
+#include "support/postgres_server.h"
+#include "support/task.h"
+
+namespace hapax::postgres {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+
+class TakeDue : public testing::Test {
+ protected:
+  ~TakeDue() override {
+    PQfinish(connection_);
+    store_.reset();
+    server_.drop_database(url_);
+  }
+
+  static PostgresOptions at(const std::string& url) {
+    PostgresOptions options;
+    options.url = url;
+    return options;
+  }
+
+  // Whatever is due goes by the long way first: only a claim that was given all it asked for lets the next one take the short way.
+  void submit(const std::vector<Submission>& submissions) {
+    std::vector<Submission> all{Task().id(test_id(1)).priority(9)};
+    all.insert(all.end(), submissions.begin(), submissions.end());
+    store_->submit(all);
+    EXPECT_EQ(claim(1).size(), 1u);
+  }
+
+  std::vector<Execution> claim(std::int32_t limit) {
+    ClaimRequest request;
+    request.name_space = "default";
+    request.queues = {"work"};
+    request.limit = limit;
+    request.worker = "worker";
+    request.lease = 30s;
+    request.secret = secret_;
+    return store_->claim({&request, 1}).at(0).executions;
+  }
+
+  std::vector<ExecutionId> claimed_ids(std::int32_t limit) {
+    std::vector<ExecutionId> ids;
+    for (const Execution& execution : claim(limit)) ids.push_back(execution.id);
+    return ids;
+  }
+
+  std::string run(const std::string& sql) {
+    PGresult* result = PQexec(connection_, sql.c_str());
+    const std::string value = PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : PQresultErrorMessage(result);
+    PQclear(result);
+    return value;
+  }
+
+  // Whether the store's last statement was the short way's.
+  bool was_short() {
+    return run("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+               " AND query LIKE '/* take */%'") != "0";
+  }
+
+  PostgresServer& server_ = PostgresServer::shared();
+  const std::string url_ = server_.create_database();
+  ManualClock clock_;
+  std::unique_ptr<Store> store_ = open_postgres_store(at(url_), &clock_);
+  PGconn* connection_ = PQconnectdb(url_.c_str());
+  const LeaseSecret secret_ = test_secret(1);
+};
+
+TEST_F(TakeDue, BeginsTheAttemptsThatTheRulesWouldBegin) {
+  submit({Task().id(test_id(2)), Task().id(test_id(3)).timeout(5s).priority(1), Task().id(test_id(4)).deadline(7s),
+          Task().id(test_id(5)).timeout(40s).deadline(60s).key("k").input(R"({"a":1})"), Task().id(test_id(6)).delay(1s)});
+  std::vector<Execution> expected;
+  for (const std::uint64_t n : {3, 2, 4, 5}) {
+    Execution execution = store_->find("default", test_id(n)).value();
+    start_attempt(execution, "worker", secret_, 30s, clock_.now());
+    expected.push_back(execution);
+  }
+  EXPECT_EQ(claim(4), expected);
+  EXPECT_TRUE(was_short());
+  for (const Execution& execution : expected) {
+    EXPECT_EQ(store_->find("default", execution.id), execution);
+    const std::string due_at = run("SELECT due_at FROM hapax.open WHERE id = '" + execution.id.to_string() + "'");
+    EXPECT_EQ(due_at, std::to_string(to_ms(*execution.due_at())));
+  }
+}
+
+TEST_F(TakeDue, WhatItLeavesOpenTheLongWayGoesOnWith) {
+  submit({Task().id(test_id(2)), Task().id(test_id(3)), Task().id(test_id(4)).delay(1s)});
+  EXPECT_THAT(claimed_ids(5), ElementsAre(test_id(2), test_id(3)));
+  EXPECT_THAT(claimed_ids(5), ElementsAre());
+  clock_.advance(1s);
+  EXPECT_THAT(claimed_ids(5), ElementsAre(test_id(4)));
+}
+
+TEST_F(TakeDue, WhatSomebodyElseHasLockedIsPassedOver) {
+  submit({Task().id(test_id(2)), Task().id(test_id(3)), Task().id(test_id(4))});
+  run("BEGIN");
+  run("SELECT id FROM hapax.open WHERE id = '" + test_id(2).to_string() + "' FOR UPDATE");
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(claimed_ids(1), ElementsAre(test_id(3)));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 2s) << "it waited for the lock";
+  run("ROLLBACK");
+  EXPECT_THAT(claimed_ids(2), ElementsAre(test_id(2), test_id(4))) << "a lock of before is none";
+}
+
+TEST_F(TakeDue, OfTwoOnlyOneTakesTheShortWay) {
+  submit({Task().id(test_id(2)), Task().id(test_id(3))});
+  run("BEGIN");
+  run("SELECT pg_advisory_xact_lock(1751216225, queue_no) FROM hapax.queues");
+  EXPECT_THAT(claimed_ids(1), ElementsAre(test_id(2)));
+  run("ROLLBACK");
+  EXPECT_FALSE(was_short());
+  EXPECT_THAT(claimed_ids(1), ElementsAre(test_id(3)));
+  EXPECT_TRUE(was_short());
+}
+
+TEST_F(TakeDue, ConcurrencyKeysAreCounted) {
+  submit({Task().id(test_id(2)).concurrency_key("k"), Task().id(test_id(3)).concurrency_key("k"), Task().id(test_id(4))});
+  EXPECT_THAT(claimed_ids(3), ElementsAre(test_id(2), test_id(4)));
+}
+
+TEST_F(TakeDue, LimitsThatAreSetMeanwhileCount) {
+  submit({Task().id(test_id(2)), Task().id(test_id(3)), Task().id(test_id(4))});
+  EXPECT_THAT(claimed_ids(1), ElementsAre(test_id(2)));
+  auto policies = std::make_shared<QueuePolicies>();
+  QueuePolicy limited;
+  limited.max_running = 3;
+  policies->set("default", "work", limited);
+  store_->set_policies(policies);
+  EXPECT_THAT(claimed_ids(2), ElementsAre(test_id(3)));
+}
+
+}  // namespace
+}  // namespace hapax::postgres
