@@ -56,17 +56,17 @@ void App::submit_json_async(std::string_view type, std::string input_json, const
   requests.push_back(detail::to_request(*state_, type, input_json, options));
   // The engine ends before the state does, and on no thread of its own: what it calls must not be what keeps the state.
   const std::shared_ptr<AppState> state(std::shared_ptr<void>(), state_.get());
-  state->engine().submit(state->name_space(), std::move(requests),
-                         [state, done = std::move(done)](Answer<std::vector<SubmitResult>> answer) {
-                           std::shared_ptr<HandleState> handle;
-                           try {
-                             SubmitResult result = detail::translating([&] { return std::move(answer).get(); }).at(0);
-                             handle = std::make_shared<HandleState>(state, std::move(result));
-                           } catch (const Error& failure) {
-                             handle = std::make_shared<HandleState>(state, failure);
-                           }
-                           done(Handle(std::move(handle)));
-                         });
+  Reply<std::vector<SubmitResult>> reply = [state, done = std::move(done)](Answer<std::vector<SubmitResult>> answer) {
+    std::shared_ptr<HandleState> handle;
+    try {
+      SubmitResult result = detail::translating([&] { return std::move(answer).get(); }).at(0);
+      handle = std::make_shared<HandleState>(state, std::move(result));
+    } catch (const Error& failure) {
+      handle = std::make_shared<HandleState>(state, failure);
+    }
+    done(Handle(std::move(handle)));
+  };
+  detail::translating([&] { state->engine().submit(state->name_space(), std::move(requests), std::move(reply)); });
 }
 
 std::vector<Handle> App::submit_batch(const std::vector<BatchItem>& items) {
