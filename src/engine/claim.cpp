@@ -241,6 +241,14 @@ void ClaimDesk::arm(const std::shared_ptr<Call>& call, Time next_at) {
   });
 }
 
+bool ClaimDesk::is_empty(const QueueKey& key) const {
+  std::lock_guard lock(mutex_);
+  const auto found = queues_.find(key);
+  if (found == queues_.end()) return false;
+  const Queue& queue = found->second;
+  return !queue.asleep.empty() || (queue.empty && queue.empty->until > std::chrono::steady_clock::now());
+}
+
 void ClaimDesk::stop() {
   std::vector<std::shared_ptr<Call>> asleep;
   {

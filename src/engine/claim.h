@@ -62,6 +62,9 @@ class ClaimDesk {
   // fill.
   void announce_everywhere();
 
+  // Whether nothing is claimable there, as far as is known: somebody waits for it in vain, or did a moment ago.
+  bool is_empty(const QueueKey& key) const;
+
   // Ends all waits with empty answers; later calls are answered with Failure::stopped.
   void stop();
 

@@ -101,9 +101,15 @@ struct ClaimCall {
 
 // A turn as the worker words it: what the code asked for, and how it stands. See Turn in store/store.h.
 struct TurnRequest {
+  // A task that was begun within the turn: see Engine::begin_step().
+  struct BegunStep {
+    Submission submission;
+    Turn::Begun begun;
+  };
   struct Command {
     Event event;                         // kind, step, name, and until or value
     std::optional<SubmitRequest> start;  // of a task or child: what to submit
+    std::optional<BegunStep> begun = std::nullopt;
   };
   struct Continued {
     Json input;  // of the next run
@@ -114,7 +120,15 @@ struct TurnRequest {
   std::optional<Report> step;  // that ends with this turn, which follows it unclaimed; the token is the last turn's
   std::int64_t seen = 0;       // the latest event that this turn knew
   std::vector<Command> commands;
-  std::variant<Turn::Suspended, Turn::Completed, Turn::Failed, Turn::Stuck, Continued> end;
+  std::variant<Turn::Suspended, Turn::Unfinished, Turn::Completed, Turn::Failed, Turn::Stuck, Continued> end;
+};
+
+// Who would begin a step within a turn: as a claim, but for what is not known before.
+struct BeginCall {
+  std::string name_space;
+  const std::vector<std::string>& queues;  // that this worker takes tasks of
+  std::string worker;
+  Duration lease{60'000};
 };
 
 struct Claimed {
@@ -180,6 +194,15 @@ class Engine {
   virtual void control(ControlRequest request, Reply<ControlOutcome> reply) = 0;
 
   virtual void commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) = 0;
+
+  // Lets the worker that has the turn of `run` begin a task which the turn asks for, before the turn is committed: the attempt as
+  // a claim would hand it out, which the command tells of from now on. Only where nothing but its turn decides when the task is
+  // claimed (no identity, limit, concurrency key, delay, timeout or deadline), and nothing that waits in its queue is before it.
+  // Nothing: it goes the ordinary way. The worker commits the turn as soon as the task has ended, or takes longer than a moment.
+  virtual std::optional<Execution> begin_step(const Execution& /*run*/, const BeginCall& /*call*/,
+                                              TurnRequest::Command& /*command*/) {
+    return std::nullopt;
+  }
 
   // The latest run of a workflow, and a run's events after that one.
   virtual std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) = 0;

@@ -41,12 +41,17 @@ class StoreEngine final : public LocalEngine {
   void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) override;
   void control(ControlRequest request, Reply<ControlOutcome> reply) override;
   void commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) override;
+  std::optional<Execution> begin_step(const Execution& run, const BeginCall& call, TurnRequest::Command& command) override {
+    return hapax::begin_step(run, call, command, settings_, options_, claims_, store_->now());
+  }
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                        Reply<std::optional<Execution>> reply) override;
   std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id, Duration wait,
                                          Reply<std::optional<Execution>> reply) override;
 
-  std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) override;
+  std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) override {
+    return hapax::find_workflow(*store_, name_space, workflow_id);
+  }
   std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                              std::int32_t limit) override;
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override;
@@ -375,6 +380,8 @@ std::vector<TurnOutcome> StoreEngine::commit_resolved(std::span<const Turn> turn
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const TurnOutcome& outcome = outcomes[i];
     effects.add(outcome.effects);
+    if (outcome.accepted) claimed_ += steps_begun(turns[i]), completed_ += steps_completed(turns[i]);
+    if (outcome.run) results_.closed(outcome.run->id, outcome.run);
     if (!outcome.step) {
       if (!outcome.accepted) ++leases_lost_;
       continue;
@@ -398,20 +405,6 @@ void StoreEngine::spread(const Effects& effects) {
   for (const Closed& each : effects.ready) ready[{each.name_space, each.queue, each.kind}] += 1;
   announce(ready);
   if (effects.next_due) sweeper_.due_by(*effects.next_due);
-}
-
-std::optional<Execution> StoreEngine::find_workflow(const std::string& name_space, const std::string& workflow_id) {
-  // The ledger knows the run that counts; after its entry has died, the run with the largest id has to do.
-  auto identity = store_->find_identity(workflow_identity(name_space, workflow_id).hash);
-  if (identity && identity->owner) return std::move(identity->owner);
-  ListFilter filter;
-  filter.name_space = name_space;
-  filter.kind = Kind::workflow;
-  filter.idempotency_key = workflow_id;
-  filter.limit = 1;
-  std::vector<Execution> runs = store_->list(filter);
-  if (runs.empty()) return std::nullopt;
-  return std::move(runs.front());
 }
 
 std::vector<Event> StoreEngine::history(const std::string& name_space, const ExecutionId& run, std::int64_t after,

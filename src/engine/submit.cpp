@@ -113,6 +113,18 @@ Refusal conflict(Execution existing, const InputHash& input_hash) {
 
 }  // namespace
 
+namespace {
+
+std::string queue_of(const SubmitRequest& request, const TypeSettings& type) {
+  return request.queue ? *request.queue : type.queue.value_or(std::string(kDefaultQueue));
+}
+
+}  // namespace
+
+std::string queue_of(const std::string& name_space, const SubmitRequest& request, const SettingsBook& settings) {
+  return queue_of(request, settings.type(name_space, request.type));
+}
+
 std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space, SubmitRequest request,
                                                   const SettingsBook& settings, const EngineOptions& options,
                                                   const ExecutionId& id) {
@@ -122,7 +134,7 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
   Submission& submission = resolved.submission;
   Execution& execution = submission.execution;
 
-  execution.queue = request.queue ? std::move(*request.queue) : type.queue.value_or(std::string(kDefaultQueue));
+  execution.queue = queue_of(request, type);
   const IdentityParts parts{.name_space = name_space,
                             .type = request.type,
                             .queue = execution.queue,

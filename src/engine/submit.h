@@ -21,6 +21,9 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
                                                   const SettingsBook& settings, const EngineOptions& options,
                                                   const ExecutionId& id);
 
+// The queue that it decides for.
+std::string queue_of(const std::string& name_space, const SubmitRequest& request, const SettingsBook& settings);
+
 // The answer to it. `input_hash` is the submission's own.
 SubmitResult answer(SubmitOutcome outcome, OnDuplicate on_duplicate, const InputHash& input_hash, bool dry_run);
 

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
 #include <type_traits>
 
 #include "core/canonical_json.h"
+#include "core/transition.h"
 #include "engine/submit.h"
 
 namespace hapax {
@@ -41,7 +43,9 @@ Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const Engin
   for (TurnRequest::Command& command : request.commands) {
     Event& event = command.event;
     std::optional<Event> outcome;
-    if (command.start) {
+    if (command.begun) {
+      turn.starts.push_back({event.step, std::move(command.begun->submission), std::move(command.begun->begun)});
+    } else if (command.start) {
       SubmitRequest& start = *command.start;
       start.dry_run = false;
       if (start.kind == Kind::workflow) {
@@ -72,6 +76,56 @@ Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const Engin
   return turn;
 }
 
+namespace {
+
+// As far as its own words go.
+bool may_be_begun(const SubmitRequest& request) {
+  return request.kind == Kind::task && !request.idempotency_key && !request.identity && !request.identity_fields &&
+         !request.run_at && !request.delay && !request.timeout && !request.deadline && !request.concurrency_key;
+}
+
+bool may_be_begun(const Submission& submission) {
+  return !submission.execution.identity && !submission.execution.timeout && !submission.deadline &&
+         submission.execution.max_attempts > 0;
+}
+
+}  // namespace
+
+std::optional<Execution> begin_step(const Execution& run, const BeginCall& call, TurnRequest::Command& command,
+                                    const SettingsBook& settings, const EngineOptions& options, const ClaimDesk& claims,
+                                    Time now) {
+  if (!command.start || !may_be_begun(*command.start) || run.timeout) return std::nullopt;
+  const std::string queue = queue_of(call.name_space, *command.start, settings);
+  if (std::find(call.queues.begin(), call.queues.end(), queue) == call.queues.end()) return std::nullopt;
+  const QueueSettings limits = settings.queue(call.name_space, queue);
+  if (limits.paused.value_or(false) || limits.max_running || limits.rate_limit) return std::nullopt;
+  if (!claims.is_empty({call.name_space, queue, Kind::task})) return std::nullopt;
+  auto resolved = resolve(call.name_space, *command.start, settings, options, ExecutionId());
+  if (!std::holds_alternative<ResolvedSubmission>(resolved)) return std::nullopt;
+  Submission& submission = std::get<ResolvedSubmission>(resolved).submission;
+  if (!may_be_begun(submission)) return std::nullopt;
+
+  Execution step = submission.execution;
+  step.id = step_id(run.id, step.type, command.event.step);
+  step.parent = run.id;
+  step.step = command.event.step;
+  step.parent_workflow_id = run.idempotency_key.value_or("");
+  step.created_at = step.run_at = now;
+  const LeaseSecret secret = LeaseSecret::generate();
+  start_attempt(step, call.worker, secret, call.lease, now);
+  command.begun = TurnRequest::BegunStep{std::move(submission), {secret, call.worker, call.lease}};
+  return step;
+}
+
+std::int64_t steps_begun(const Turn& turn) {
+  return std::count_if(turn.starts.begin(), turn.starts.end(), [](const Turn::Start& start) { return start.begun.has_value(); });
+}
+
+std::int64_t steps_completed(const Turn& turn) {
+  return std::count_if(turn.starts.begin(), turn.starts.end(),
+                       [](const Turn::Start& start) { return start.begun && start.begun->completed; });
+}
+
 void resolve_control(ControlRequest& request, const EngineOptions& options, const ExecutionId& id) {
   request.request_ttl = options.request_ttl;
   std::string parameters;
@@ -87,6 +141,20 @@ void resolve_control(ControlRequest& request, const EngineOptions& options, cons
     request.fork_id = id;
   }
   request.parameters = hash_input(parameters);
+}
+
+std::optional<Execution> find_workflow(Store& store, const std::string& name_space, const std::string& workflow_id) {
+  // The ledger knows the run that counts; after its entry has died, the run with the largest id has to do.
+  auto identity = store.find_identity(workflow_identity(name_space, workflow_id).hash);
+  if (identity && identity->owner) return std::move(identity->owner);
+  ListFilter filter;
+  filter.name_space = name_space;
+  filter.kind = Kind::workflow;
+  filter.idempotency_key = workflow_id;
+  filter.limit = 1;
+  std::vector<Execution> runs = store.list(filter);
+  if (runs.empty()) return std::nullopt;
+  return std::move(runs.front());
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/claim.h"
 #include "engine/engine.h"
 #include "engine/local_engine.h"
 #include "engine/settings_book.h"
@@ -17,9 +18,20 @@ namespace hapax {
 Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const EngineOptions& options,
                   const ExecutionId& id);
 
+// A task that a turn asks for as an execution whose first attempt is running, and what the turn's commit is to say of it. Nothing
+// if anything but its turn decides when it is claimed.
+std::optional<Execution> begin_step(const Execution& run, const BeginCall& call, TurnRequest::Command& command,
+                                    const SettingsBook& settings, const EngineOptions& options, const ClaimDesk& claims,
+                                    Time now);
+std::int64_t steps_begun(const Turn& turn);
+std::int64_t steps_completed(const Turn& turn);  // of those
+
 // Fills in what the caller of a control operation need not say: the fingerprint of its parameters; the workflow id, identity and
 // run of a fork.
 void resolve_control(ControlRequest& request, const EngineOptions& options, const ExecutionId& id);
+
+// The run of that workflow id that counts.
+std::optional<Execution> find_workflow(Store& store, const std::string& name_space, const std::string& workflow_id);
 
 // Waits for the run that `find` gives, and for those that it continues as. `find` reads, so it runs on the `reader`; where the
 // desk knows the run of that workflow id, it need not.

@@ -169,10 +169,10 @@ ResultDesk::Calls ResultDesk::note_closed(const ExecutionId& id) {
   return calls;
 }
 
-void ResultDesk::closed(const ExecutionId& id, std::optional<Execution> purged) {
+void ResultDesk::closed(const ExecutionId& id, std::optional<Execution> known) {
   for (const auto& call : note_closed(id)) {
-    if (purged && purged->name_space == call->name_space) {
-      end(call, purged);
+    if (known && known->name_space == call->name_space) {
+      end(call, known);
     } else {
       look_soon(call);
     }

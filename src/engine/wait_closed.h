@@ -42,8 +42,9 @@ class ResultDesk {
   };
   std::optional<OpenRun> open_run(const std::string& name_space, const std::string& workflow_id) const;
 
-  // The execution was closed: answers whoever waits for it. `purged` is what it was if closing it deleted it.
-  void closed(const ExecutionId& id, std::optional<Execution> purged = {});
+  // The execution was closed: answers whoever waits for it. `known` is what it is, where that need not be read, or
+  // cannot be because closing it deleted it.
+  void closed(const ExecutionId& id, std::optional<Execution> known = {});
   // The same with the read on the caller's own thread: for a lane that has nothing else to do, as waking another takes longer.
   void closed_now(const ExecutionId& id);
 

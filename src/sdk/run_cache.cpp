@@ -45,6 +45,11 @@ void RunCache::drop(const ExecutionId& id) {
   if (const auto found = by_id_.find(id); found != by_id_.end()) dropped_.push_back(remove(found->second));
 }
 
+void RunCache::drop(KeptRun run) {
+  std::lock_guard lock(mutex_);
+  dropped_.push_back(std::move(run));
+}
+
 std::size_t RunCache::size() const {
   std::lock_guard lock(mutex_);
   return runs_.size();

@@ -39,6 +39,7 @@ class RunCache {
 
   // Keeps it no longer. Quick: its stack is unwound by the next take() or put().
   void drop(const ExecutionId& id);
+  void drop(KeptRun run);  // that was never put
 
   std::size_t size() const;
 

@@ -22,23 +22,50 @@ Time time_of(const Execution& claimed) {
 Turns::Turns(AppState& app, std::size_t kept_runs, std::size_t stack_bytes)
     : app_(app), declared_(app.workflows()), stacks_(std::max(stack_bytes, kLeastStackBytes)), kept_(kept_runs) {}
 
-TurnRequest Turns::run(const Execution& claimed, const std::vector<Event>& events) {
-  TurnRequest turn;
+TurnRequest::Command* OpenTurn::lone_step() {
+  if (!run || request.commands.empty() || !std::holds_alternative<Turn::Suspended>(request.end)) return nullptr;
+  TurnRequest::Command& last = request.commands.back();
+  return last.event.kind == Event::Kind::task && run->waits_only_for(last.event.step) ? &last : nullptr;
+}
+
+OpenTurn Turns::open(const Execution& claimed, const std::vector<Event>& events) {
+  OpenTurn turn;
   const auto workflow = declared_.find(claimed.type);
   if (workflow == declared_.end()) {
-    turn.seen = claimed.run.seen;
-    turn.end = Turn::Stuck{
+    turn.request.seen = claimed.run.seen;
+    turn.request.end = Turn::Stuck{
         presentable_error("UnknownWorkflowType", "this worker has no workflow '" + claimed.type + "' declared")};
   } else {
-    std::unique_ptr<WorkflowRun> run = continue_run(claimed, events);
-    if (!run) run = replay(workflow->second, claimed, events);
-    turn = run->advance(time_of(claimed));
-    const LeaseToken token{claimed.id, claimed.attempt, *claimed.lease_secret};
-    if (std::holds_alternative<Turn::Suspended>(turn.end)) kept_.put({std::move(run), token});
+    turn.run = continue_run(claimed, events);
+    turn.is_first_try = turn.run || claimed.attempt == 1;
+    if (!turn.run) turn.run = replay(workflow->second, claimed, events);
+    turn.request = turn.run->advance(time_of(claimed));
   }
-  turn.token = {claimed.id, claimed.attempt, *claimed.lease_secret};
-  turn.name_space = app_.name_space();
+  turn.request.token = {claimed.id, claimed.attempt, *claimed.lease_secret};
+  turn.request.name_space = app_.name_space();
   return turn;
+}
+
+TurnRequest Turns::go_on(OpenTurn& turn, const std::optional<std::string>& result, Time now) {
+  TurnRequest done = std::move(turn.request);
+  TurnRequest::Command& step = done.commands.back();
+  step.begun->begun.completed = Report::Completed{result};
+  turn.run->learn_completed(step.event.step, result);
+  turn.request = turn.run->advance(now);
+  turn.request.token = done.token;
+  turn.request.name_space = done.name_space;
+  ++events_;
+  return done;
+}
+
+void Turns::keep(OpenTurn& turn) {
+  if (std::holds_alternative<Turn::Suspended>(turn.request.end)) kept_.put({std::move(turn.run), turn.request.token});
+}
+
+TurnRequest Turns::run(const Execution& claimed, const std::vector<Event>& events) {
+  OpenTurn turn = open(claimed, events);
+  keep(turn);
+  return std::move(turn.request);
 }
 
 std::optional<TurnRequest> Turns::follow(const RunningTask& task, const Report& report) {

@@ -38,8 +38,9 @@ class TurnsTest : public ::testing::Test {
     return static_cast<double>(turns.events() - before) / steps;
   }
 
-  Claimed claim() {
+  Claimed claim(Duration lease = std::chrono::minutes(1)) {
     ClaimCall call;
+    call.lease = lease;
     call.name_space = "default";
     call.queues = {"default"};
     call.workflows = true;
@@ -107,6 +108,19 @@ TEST_F(TurnsTest, WhatARunWasToldButIsNotCommittedIsNotUsedByAClaim) {
   ASSERT_EQ(turn.commands.size(), 1U);
   EXPECT_EQ(canonical_json(turn.commands[0].start->input), "1");
   EXPECT_EQ(turns.replayed(), 2);
+}
+
+TEST_F(TurnsTest, ATurnWhoseWorkerWasLostIsNotAFirstTry) {
+  Turns turns(app_, 10, 256 * 1024);
+  start(3);
+  const Claimed lost = claim(Duration(1));
+  EXPECT_TRUE(turns.open(lost.execution, lost.events).is_first_try);
+  const Claimed again = claim();
+  EXPECT_EQ(again.execution.id, lost.execution.id);
+  OpenTurn turn = turns.open(again.execution, again.events);
+  EXPECT_FALSE(turn.is_first_try);
+  ASSERT_TRUE(turn.lone_step());
+  EXPECT_EQ(turn.lone_step()->event.step, 1);
 }
 
 TEST_F(TurnsTest, NothingFollowsWhereTheRunIsNotKept) {

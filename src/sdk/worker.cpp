@@ -20,8 +20,6 @@ constexpr double kMaxAhead = 1024;
 constexpr double kAheadSeconds = 0.02;  // of work, for handlers that take next to no time
 constexpr double kAheadOfHandled = 8;   // times as many as have been handled
 constexpr auto kClaimWait = 20s;
-constexpr auto kClaimPauseAfterFailure = 500ms;
-constexpr Duration kFirstPause = 50ms, kLongestPause = 2000ms;  // before the same is reported again
 constexpr auto kTick = 100ms;  // how late a stop from a handler or another thread is seen at most
 
 std::vector<std::string> queues_of(const WorkOptions& options, const std::map<std::string, DeclaredTask>& tasks,
@@ -101,6 +99,12 @@ void Worker::run() {
       lock.lock();
       continue;
     }
+    if (const auto slow = step_to_tell(); slow) {
+      lock.unlock();
+      tell(slow);
+      lock.lock();
+      continue;
+    }
     changed_.wait_for(lock, kTick);
   }
   lock.unlock();
@@ -152,12 +156,12 @@ bool Worker::is_claiming() const {
   return std::any_of(claims_.begin(), claims_.end(), [](const Claiming& claiming) { return claiming.under_way(); });
 }
 
-// What to claim next: there is always one claim out for whatever this worker can do, or two, apart, for each.
+// What to claim next: there is always one claim out for whatever this worker can do, or several, apart, for each.
 Worker::Claiming Worker::wanted() const {
   if (draining_ || places() == 0) return {};
   const bool has_turns = !turns_.declared().empty(), has_tasks = !tasks_.empty() || !has_turns;
   const bool apart = ahead() > 0 && has_turns && has_tasks;
-  const std::ptrdiff_t enough = apart ? 2 : 1;
+  const std::ptrdiff_t enough = apart ? kClaimsApart : 1;
   const bool tasks = has_tasks && std::count_if(claims_.begin(), claims_.end(),
                                                 [](const Claiming& claiming) { return claiming.tasks; }) < enough;
   const bool turns = has_turns && std::count_if(claims_.begin(), claims_.end(),
@@ -215,7 +219,7 @@ void Worker::claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer) {
   for (Claimed& each : executions) {
     auto task = std::make_shared<RunningTask>(std::move(each));
     held_.emplace(task->token, task);
-    queued_.push_back(std::move(task));
+    queued_.push_back({std::move(task), nullptr});
   }
   if (executions.size() == 1) {
     arrived_.notify_one();
@@ -232,10 +236,12 @@ void Worker::handle_tasks() {
   for (;;) {
     arrived_.wait(lock, [&] { return ended_ || !queued_.empty(); });
     if (queued_.empty()) return;
-    const std::shared_ptr<RunningTask> task = std::move(queued_.front());
+    const auto [task, turn] = std::move(queued_.front());
     queued_.pop_front();
     lock.unlock();
-    if (task->execution.kind == Kind::workflow) {
+    if (turn) {
+      run_steps(task, turn);
+    } else if (task->execution.kind == Kind::workflow) {
       run_turn(task);
     } else {
       const auto start = Steady::now();
@@ -314,101 +320,6 @@ std::vector<FinishOutcome> Worker::finish_one_by_one(std::span<const Report> rep
   Report refused{reports[0].token, Report::Failed{presentable_error("ReportRefused", why), false}, app_.name_space()};
   outcomes = await<std::vector<FinishOutcome>>([&](auto reply) { app_.engine().finish({refused}, std::move(reply)); });
   return outcomes;
-}
-
-// ---- turns
-
-void Worker::run_turn(const std::shared_ptr<RunningTask>& task) {
-  const auto start = Steady::now();
-  UnheardTurn turn{task, nullptr, {}, {}, kFirstPause};
-  try {
-    turn.request = std::make_shared<const TurnRequest>(turns_.run(task->execution, task->events));
-  } catch (const std::exception&) {  // its history cannot be had now, or there is no memory for its stack
-    return give_back(task);
-  }
-  note_duration(Steady::now() - start);
-  turn.give_up_at = Steady::now() + options_.lease;
-  commit_turn(turn);
-}
-
-// Where a workflow that this worker keeps waits for the task alone, it goes on at once, and both are committed together.
-bool Worker::follow(const std::shared_ptr<RunningTask>& task, const Report& report) {
-  if (on_attempt_end_ || !follows_) return false;  // who is told of reports is told of each
-  std::optional<TurnRequest> request = turns_.follow(*task, report);
-  if (!request) return false;
-  const auto turn = std::make_shared<const TurnRequest>(*std::move(request));
-  app_.engine().commit_turns({*turn}, [this, task, turn](Answer<std::vector<TurnOutcome>> answers) {
-    followed(task, *turn, std::move(answers));
-  });
-  return true;
-}
-
-// Whatever becomes of the turn must not keep the task from ending: then that is reported by itself. Where it has ended, the report is
-// a repetition.
-void Worker::followed(const std::shared_ptr<RunningTask>& task, const TurnRequest& turn,
-                      Answer<std::vector<TurnOutcome>> answers) {
-  bool has_ended = false;
-  try {
-    const TurnOutcome outcome = std::move(answers).get().at(0);
-    has_ended = outcome.step && outcome.step->accepted;
-    outcome.accepted ? turns_.accepted(turn) : turns_.refused(turn.token.execution);
-  } catch (const Failure& failure) {
-    turns_.refused(turn.token.execution);
-    if (!failure.safe_to_retry()) follows_ = false;  // a server that does not know of it
-  }
-  has_ended ? let_go(*task) : report(task, *turn.step, {});
-}
-
-// Committed beside other turns, without holding up the thread that ran it.
-void Worker::commit_turn(const UnheardTurn& turn) {
-  app_.engine().commit_turns({*turn.request}, [this, turn](Answer<std::vector<TurnOutcome>> answers) {
-    try {
-      if (!std::move(answers).get().at(0).accepted) turns_.refused(turn.task->execution.id);
-    } catch (const Failure& failure) {
-      return repeat_later(turn, failure);
-    }
-    let_go(*turn.task);
-  });
-}
-
-// A turn may be repeated under its token; after the lease nobody wants it. One that will never be taken (too large to
-// send) leaves the workflow stuck, where it can be mended.
-void Worker::repeat_later(UnheardTurn turn, const Failure& failure) {
-  const bool was_stuck = std::holds_alternative<Turn::Stuck>(turn.request->end);
-  turns_.refused(turn.task->execution.id);
-  if (Steady::now() >= turn.give_up_at || (!failure.safe_to_retry() && was_stuck)) return let_go(*turn.task);
-  if (!failure.safe_to_retry()) {
-    TurnRequest stuck;
-    stuck.token = turn.request->token;
-    stuck.name_space = turn.request->name_space;
-    stuck.seen = turn.request->seen;
-    stuck.end = Turn::Stuck{presentable_error("TurnRefused", failure.what())};
-    turn.request = std::make_shared<const TurnRequest>(std::move(stuck));
-  }
-  turn.again_at = Steady::now() + turn.pause;
-  turn.pause = std::min(2 * turn.pause, kLongestPause);
-  std::lock_guard lock(mutex_);
-  unheard_.push_back(std::move(turn));
-}
-
-std::vector<Worker::UnheardTurn> Worker::turns_to_repeat() {
-  std::vector<UnheardTurn> due;
-  std::erase_if(unheard_, [&](const UnheardTurn& turn) {
-    if (turn.again_at > Steady::now()) return false;
-    due.push_back(turn);
-    return true;
-  });
-  return due;
-}
-
-// As if it had never been claimed; if nobody hears that, its lease runs out.
-void Worker::give_back(const std::shared_ptr<RunningTask>& task) {
-  {
-    std::lock_guard lock(mutex_);
-    claim_again_at_ = Steady::now() + kClaimPauseAfterFailure;
-  }
-  app_.engine().heartbeat({{task->token, Duration(0), app_.name_space()}},
-                          [this, task](const Answer<std::vector<ExtendOutcome>>&) { let_go(*task); });
 }
 
 // ---- leases

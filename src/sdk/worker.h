@@ -8,6 +8,8 @@
 // Claims ask for as many as the threads can start at once; for handlers that take next to no time, for some 20 ms of
 // work ahead, so that neither the claims nor the reports are made one by one. A worker of workflows then has several claims out, apart for
 // tasks and turns: while one is being answered, another still waits, and may be handed what a commit makes claimable.
+//
+// A step that nothing but its turn decides over is run within the turn that asks for it, and committed with it: see worker_turns.cpp.
 #pragma once
 
 #include <array>
@@ -19,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -58,18 +61,49 @@ class Worker {
  private:
   using Steady = std::chrono::steady_clock;
 
+  static constexpr Duration kFirstPause{50}, kLongestPause{2000};  // before the same is reported again
+  static constexpr Duration kClaimPauseAfterFailure{500};
+  static constexpr std::size_t kClaimsApart = 4;  // of tasks and of turns each, where they are made apart
+
   // A turn that the engine has not answered yet.
   struct UnheardTurn {
     std::shared_ptr<RunningTask> task;
     std::shared_ptr<const TurnRequest> request;
-    Steady::time_point again_at, give_up_at;
-    Duration pause;
+    std::function<void(const TurnOutcome&)> then = {};  // once it was answered; absent: the turn is over
+    Steady::time_point again_at = {}, give_up_at = {};
+    Duration pause = kFirstPause;
+  };
+
+  // What a thread runs next: a task, a turn, or the rest of a turn that was kept unfinished.
+  struct Queued {
+    std::shared_ptr<RunningTask> task;
+    std::shared_ptr<OpenTurn> turn;
+  };
+
+  // A step that runs within the turn that asks for it. Under the lock.
+  struct StepInTurn {
+    std::shared_ptr<RunningTask> task;  // of the turn
+    std::shared_ptr<RunningTask> step;
+    std::shared_ptr<OpenTurn> turn;
+    Steady::time_point began = Steady::now();
+    // It took longer than a moment, or has failed, so that its turn is committed without it: from then on it is a task like others.
+    bool is_told = false;
+    bool is_known = false;             // that was answered
+    std::optional<Report> end = {};    // before that
   };
 
   void handle_tasks();
   void note_duration(Steady::duration took);
   void report(const std::shared_ptr<RunningTask>& task, Report report, Steady::duration took);
   void run_turn(const std::shared_ptr<RunningTask>& task);
+  void run_steps(const std::shared_ptr<RunningTask>& task, const std::shared_ptr<OpenTurn>& turn);
+  std::shared_ptr<StepInTurn> begin_step(const std::shared_ptr<RunningTask>& task, const std::shared_ptr<OpenTurn>& turn);
+  bool end_step(const std::shared_ptr<StepInTurn>& step, Report report);
+  bool may_begin(OpenTurn& turn) const;
+  void keep_unfinished(const std::shared_ptr<RunningTask>& task, const std::shared_ptr<OpenTurn>& turn, TurnRequest done);
+  void end_turn(const std::shared_ptr<RunningTask>& task, OpenTurn& turn);
+  std::shared_ptr<StepInTurn> step_to_tell();
+  void tell(const std::shared_ptr<StepInTurn>& step);
   bool follow(const std::shared_ptr<RunningTask>& task, const Report& report);
   void followed(const std::shared_ptr<RunningTask>& task, const TurnRequest& turn,
                 Answer<std::vector<TurnOutcome>> answers);
@@ -114,11 +148,12 @@ class Worker {
   std::condition_variable arrived_;  // a task to run, or the end
   std::condition_variable changed_;  // the run loop, and nobody else, has something to do
   std::condition_variable ending_;   // for who waits for the end: ended_
-  std::deque<std::shared_ptr<RunningTask>> queued_;
+  std::deque<Queued> queued_;
+  std::set<std::shared_ptr<StepInTurn>> in_turns_;
   std::map<LeaseToken, std::shared_ptr<RunningTask>> held_;  // queued, running or not yet reported
   std::vector<UnheardTurn> unheard_;                         // to be committed again
   std::atomic<bool> follows_ = true;                         // sends turns with the ends of the steps that they follow
-  std::array<Claiming, 4> claims_;
+  std::array<Claiming, 2 * kClaimsApart> claims_;
   bool asked_ = false;  // for work, and was answered
   bool draining_ = false;
   bool ended_ = false;

@@ -53,6 +53,7 @@ bool WorkflowRun::learn(std::span<const Event> events) {
   for (const Event& event : events) {
     if (event.no <= known_) continue;
     known_ = event.no;
+    was_resumed_ = was_resumed_ || event.kind == Event::Kind::resumed;
     if (is_command(event.kind)) {
       if (event.step > static_cast<std::int32_t>(asked_.size())) {
         ahead_.emplace(event.step, event);

@@ -42,6 +42,9 @@ class WorkflowRun {
   // Whether nothing but this step can come of anything it has asked for, and its code waits for it.
   bool waits_only_for(std::int32_t step) const { return open_ == 1 && waits_for_ == step && !outcomes_.contains(step); }
 
+  // Whether what it asks for may have been there before: a run that was resumed asks for some of its steps again.
+  bool was_resumed() const { return was_resumed_; }
+
   // Tells it, before that is committed, that this step is completed: then all that follows what it asked for last is that.
   void learn_completed(std::int32_t step, const std::optional<std::string>& result);
 
@@ -100,6 +103,7 @@ class WorkflowRun {
   std::int32_t waits_for_ = 0;
   std::int32_t open_ = 0;  // steps it has asked for of which nothing has come yet
   bool in_side_effect_ = false;
+  bool was_resumed_ = false;
 
   std::optional<AttemptError> stuck_;
   std::optional<Json> continued_;

@@ -14,7 +14,7 @@ TEST(Commands, ATaskIsSubmittedAsItsFunctionWasDeclared) {
   auto replay = Replay::of([](Context& ctx) { return ctx.run(charge, Order{7}, key("payment-7")); });
   const TurnRequest turn = replay.committed();
   ASSERT_EQ(turn.commands.size(), 1U);
-  const auto& [event, start] = turn.commands[0];
+  const auto& [event, start, begun] = turn.commands[0];
   EXPECT_EQ(event.kind, Kind::task);
   EXPECT_EQ(event.step, 1);
   EXPECT_EQ(event.name, "charge");
@@ -24,6 +24,7 @@ TEST(Commands, ATaskIsSubmittedAsItsFunctionWasDeclared) {
   EXPECT_EQ(start->queue, "payments");
   EXPECT_EQ(start->idempotency_key, "payment-7");
   EXPECT_EQ(canonical_json(start->input), R"({"id":7})");
+  EXPECT_FALSE(begun);
   EXPECT_TRUE(suspended(turn));
 
   replay.completes(1, R"("charged 7")");

@@ -147,6 +147,9 @@ struct FinishOutcome {
 // What a worker hands back when the code of a workflow cannot go on: everything it asked for, and how it stands.
 struct Turn {
   struct Suspended {};  // it waits for what it asked for
+  // It is not over: what it has done so far is kept, and it goes on under the same lease, still running. Where something has
+  // happened to the run that this turn does not know of, it is over all the same, and the run pending.
+  struct Unfinished {};
   struct Completed {
     std::optional<std::string> result;  // JSON
   };
@@ -164,10 +167,21 @@ struct Turn {
     InputHash input_hash;
   };
 
+  // A task that the worker itself began within the turn, before anybody else knew of either: its first attempt, under a lease
+  // that the worker made up. Only for one that nothing but its turn decides over (see Engine::begin_step). It is stored as if it
+  // had been claimed at the moment of this commit. Where a task of its id is there already, the turn is not accepted.
+  struct Begun {
+    LeaseSecret secret;
+    std::string worker;
+    Duration lease{60'000};
+    std::optional<Report::Completed> completed = std::nullopt;  // absent: it is still running
+  };
+
   // A task or child that a command asks for. Its id, parent, step and parent_workflow_id are the store's to give.
   struct Start {
     std::int32_t step = 0;
     Submission submission;
+    std::optional<Begun> begun = std::nullopt;
   };
 
   LeaseToken token;
@@ -179,7 +193,7 @@ struct Turn {
   std::int64_t seen = 0;      // the latest event that this turn knew
   std::vector<Event> events;  // its commands in order, steps counted on from the run's last; and outcomes known at once
   std::vector<Start> starts;  // for the tasks and children among them
-  std::variant<Suspended, Completed, Failed, Stuck, Continued> end;
+  std::variant<Suspended, Unfinished, Completed, Failed, Stuck, Continued> end;
 };
 
 struct TurnOutcome {
@@ -187,8 +201,12 @@ struct TurnOutcome {
   Status status = Status::failed;  // where accepted: of the workflow now
   std::optional<FinishOutcome> step;  // of the step that was ended; its effects are with those below
   Effects effects;
+  // The run as it is now that this turn has closed it, where the store has it at hand: whoever waits for it need not read it.
+  std::optional<Execution> run = std::nullopt;
 
-  bool operator==(const TurnOutcome&) const = default;
+  bool operator==(const TurnOutcome& other) const {
+    return accepted == other.accepted && status == other.status && step == other.step && effects == other.effects;
+  }
 };
 
 // ---- control

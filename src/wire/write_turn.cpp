@@ -34,6 +34,8 @@ struct EndWriter {
     out.key("type").string(error.type).key("message").string(error.message).end_object();
   }
   void operator()(const Turn::Suspended&) { out.key("kind").string("suspended"); }
+  // Only where a step was begun within the turn, which an engine far away does not allow.
+  void operator()(const Turn::Unfinished&) { out.key("kind").string("suspended"); }
   void operator()(const Turn::Completed& end) {
     out.key("kind").string("completed");
     if (end.result) out.key("result").raw(*end.result);

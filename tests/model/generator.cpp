@@ -122,7 +122,7 @@ class Generator {
     if (chance(50)) task.max_attempts(static_cast<std::int32_t>(1 + below(3)));
     if (chance(20)) task.retry({any(kSpans), 2, 1h});
     if (chance(10)) task.dry_run();
-    if (chance(8) && !ids_.empty()) task.parent(any(ids_));
+    if (chance(8)) task.parent(test_id(999'999));  // a run that is gone; steps of others are submitted by their turns
     Submission submission = task;
     if (chance(25)) make_workflow(submission);
     ids_.push_back(submission.execution.id);
@@ -143,11 +143,14 @@ class Generator {
     if (!steps_.empty() && chance(40)) return following_turn();
     const std::size_t recent = std::min<std::size_t>(turns_.size(), 3);
     const Execution& run = chance(80) ? turns_[turns_.size() - 1 - below(recent)] : any(turns_);
+    // Of one that is kept unfinished, what it has kept since is known to its worker.
+    const auto stored = chance(80) ? model_->find(run.name_space, run.id) : std::nullopt;
+    const Execution& known = stored ? *stored : run;
     Turn turn;
     turn.token = token_of(run);
     turn.name_space = caller();
-    turn.seen = run.run.events;
-    ask_on(turn, run);
+    turn.seen = known.run.events;
+    ask_on(turn, known);
     return turn;
   }
 
@@ -177,6 +180,7 @@ class Generator {
     if (dice >= 80 && dice < 88) turn.end = Turn::Failed{{"E", "m"}};
     if (dice >= 88 && dice < 94) turn.end = Turn::Stuck{{"NonDeterminism", "m"}};
     if (dice >= 94) turn.end = Turn::Continued{fresh_id(), "3", hash_input("3")};
+    if (dice < 25 && !turn.events.empty()) turn.end = Turn::Unfinished{};
   }
 
   void add_command(Turn& turn, std::int32_t step) {
@@ -196,10 +200,19 @@ class Generator {
       start.execution.parent.reset();
       if (event.kind == Event::Kind::child) make_workflow(start);
       event.name = start.execution.type;
+      const bool is_begun = event.kind == Event::Kind::task && chance(40);
+      if (is_begun) start = Task(start.execution.type).queue(start.execution.queue);
       ids_.push_back(step_id(turn.token.execution, start.execution.type, step));
       turn.starts.push_back({step, start});
+      if (is_begun) begin(turn.starts.back());
     }
     turn.events.push_back(event);
+  }
+
+  // Within the turn, by its worker.
+  void begin(Turn::Start& start) {
+    Turn::Begun& begun = start.begun.emplace(Turn::Begun{test_secret(++last_secret_), "w" + std::to_string(below(3)), any(kJumps)});
+    if (chance(70)) begun.completed = Report::Completed{chance(80) ? std::optional<std::string>("42") : std::nullopt};
   }
 
   ExecutionId fresh_id() {

@@ -221,11 +221,14 @@ std::ostream& operator<<(std::ostream& out, const Event& e) {
 }
 
 std::ostream& operator<<(std::ostream& out, const Turn& t) {
-  constexpr std::string_view kEnds[] = {"suspended", "completed", "failed", "stuck", "continued"};
+  constexpr std::string_view kEnds[] = {"suspended", "unfinished", "completed", "failed", "stuck", "continued"};
   out << describe(t.token) << " seen=" << t.seen << ' ' << kEnds[t.end.index()];
   if (t.step) out << "\n        with the end of {" << *t.step << '}';
   for (const Event& event : t.events) out << "\n        {" << event << '}';
-  for (const Turn::Start& start : t.starts) out << "\n        step " << start.step << ": " << start.submission;
+  for (const Turn::Start& start : t.starts) {
+    out << "\n        step " << start.step << ": " << start.submission;
+    if (start.begun) out << (start.begun->completed ? " begun and completed" : " begun");
+  }
   return out;
 }
 

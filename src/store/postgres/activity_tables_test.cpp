@@ -186,7 +186,8 @@ TEST_F(PostgresActivities, SchemaOfBeforeIsMigrated) {
   put(row("a", 0));
   store_.reset();
   sql("DROP TABLE hapax.activities, hapax.activity_runs; DROP TYPE hapax.batch_execution, hapax.batch_submission,"
-      " hapax.batch_state, hapax.batch_start, hapax.batch_event; DROP INDEX hapax.running_keys;"
+      " hapax.batch_state, hapax.batch_start, hapax.batch_event, hapax.batch_started_submission, hapax.batch_turn,"
+      " hapax.batch_done_step; DROP INDEX hapax.running_keys;"
       " DELETE FROM hapax.schema_versions WHERE version > 1");
   PostgresOptions options;
   options.url = url_;

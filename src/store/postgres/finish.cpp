@@ -49,17 +49,6 @@ SELECT t.now, d.id, d.queue_no FROM t LEFT JOIN done d ON true)sql",
 
 const Statement kComplete{"complete", complete_sql()};
 
-// The queues of tasks in which closing deletes nothing.
-Array retained_queues(Runner& runner) {
-  const auto policies = runner.policies();
-  Array numbers(Type::int4);
-  for (const auto& [name, number] : runner.queues().all()) {
-    if (name.kind == Kind::workflow) continue;
-    if (policies->retention(name.name_space, name.queue, name.kind) > Duration::zero()) numbers.integer(number);
-  }
-  return numbers;
-}
-
 // Closes what is reported as completed under its current lease. Gives back which of the reports are still to be decided.
 std::vector<std::size_t> complete_running(Runner& runner, std::span<const Report> reports,
                                           std::vector<FinishOutcome>& outcomes) {
@@ -88,7 +77,7 @@ std::vector<std::size_t> complete_running(Runner& runner, std::span<const Report
     report.name_space.empty() ? name_spaces.null() : name_spaces.bytes(report.name_space);
   }
   Parameters parameters;
-  parameters.int8_if(runner.now_parameter()).array(retained_queues(runner));
+  parameters.int8_if(runner.now_parameter()).array(retained_queues(runner, Kind::task));
   parameters.array(std::move(ids)).array(std::move(attempts)).array(std::move(secrets)).array(std::move(results));
   parameters.array(std::move(name_spaces));
   const Rows rows = runner.run_at_once(kComplete, parameters);

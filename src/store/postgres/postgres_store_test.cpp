@@ -66,8 +66,9 @@ TEST_F(PostgresSchema, EightWhoOpenAnEmptyDatabaseAtOnceAllSucceed) {
 // Columns of one type could change places unnoticed.
 TEST_F(PostgresSchema, HasTheRowsOfBatchesAsTheyAreSent) {
   open_postgres_store(at(url_));
-  for (const postgres::RowType* type : {&postgres::fact_rows(), &postgres::submission_rows(), &postgres::state_rows(),
-                                        &postgres::start_rows(), &postgres::event_rows()}) {
+  for (const postgres::RowType* type :
+       {&postgres::fact_rows(), &postgres::submission_rows(), &postgres::started_submission_rows(), &postgres::state_rows(),
+        &postgres::start_rows(), &postgres::event_rows(), &postgres::turn_rows(), &postgres::done_step_rows()}) {
     std::string sent;
     for (const postgres::Column& column : type->columns) {
       sent += fmt::format("{}{} {}", sent.empty() ? "" : ", ", column.name, static_cast<int>(column.type));

@@ -159,6 +159,12 @@ const RowType& submission_rows() {
   return type;
 }
 
+const RowType& started_submission_rows() {
+  constexpr Column kLease[] = {{"lease_secret", Type::bytea}, {"lease_ms", Type::int8}, {"worker", Type::bytea}};
+  static const RowType type{"batch_started_submission", std::span(submission_rows().columns) + std::span(kLease)};
+  return type;
+}
+
 const RowType& state_rows() {
   static const RowType type{"batch_state", std::span(kPlaceColumns) + std::span(kStateColumns)};
   return type;
@@ -181,6 +187,28 @@ const RowType& start_rows() {
 const RowType& event_rows() {
   constexpr Column kRun[] = {{"run", Type::uuid}};
   static const RowType type{"batch_event", std::span(kRun) + std::span(kEventColumns)};
+  return type;
+}
+
+const RowType& turn_rows() {
+  static const RowType type{"batch_turn",
+                            {{"id", Type::uuid},
+                             {"attempt", Type::int4},
+                             {"secret", Type::bytea},
+                             {"name_space", Type::bytea},
+                             {"seen", Type::int8},
+                             {"steps", Type::int4},
+                             {"is_over", Type::boolean},
+                             {"result", Type::bytea},
+                             {"events_now", Type::int8},
+                             {"seen_now", Type::int8},
+                             {"steps_now", Type::int4}}};
+  return type;
+}
+
+const RowType& done_step_rows() {
+  constexpr Column kDone[] = {{"lease_secret", Type::bytea}, {"worker", Type::bytea}, {"result", Type::bytea}};
+  static const RowType type{"batch_done_step", std::span(kFactColumns) + std::span(kDone)};
   return type;
 }
 
@@ -351,6 +379,23 @@ void write_state_row(Batch& states, const Row& row, bool has_parent) {
   } else {
     for (int i = 0; i < 6; ++i) states.next().null();
   }
+}
+
+void write_event(Batch& events, const ExecutionId& run, const Event& event) {
+  events.begin_row();
+  events.next().raw(run);
+  events.next().integer(event.no);
+  events.next().time(event.at);
+  events.next().word(event.kind);
+  events.next().integer(event.step);
+  events.next().bytes(event.name);
+  events.next().bytes_if(event.key);
+  events.next().raw_if(event.execution);
+  events.next().time_if(event.until);
+  event.status ? events.next().word(*event.status) : events.next().null();
+  events.next().bytes_if(event.value);
+  event.error ? events.next().bytes(event.error->type) : events.next().null();
+  event.error ? events.next().bytes(event.error->message) : events.next().null();
 }
 
 std::int32_t key_number(std::string_view key) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/execution.h"
+#include "core/workflow.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/values.h"
 
@@ -68,9 +69,12 @@ inline constexpr Column kEventColumns[] = {
 // The rows of batches.
 const RowType& fact_rows();        // of `executions`
 const RowType& submission_rows();  // the same, and what becomes of it at the time of its creation
+const RowType& started_submission_rows();  // the same, and the lease of an attempt that begins with that
 const RowType& state_rows();       // of `open` and `closed`
 const RowType& start_rows();       // where a row of `open` is, and what an attempt begins with: a claim writes nothing else
 const RowType& event_rows();       // of `events`
+const RowType& turn_rows();        // a turn, by what its run must be and what becomes of it
+const RowType& done_step_rows();   // of `executions`, and what came of its first attempt
 
 // "a.id, a.kind": the columns of the table called `alias`; without an alias, their bare names.
 std::string names(std::span<const Column> columns, const std::string& alias = "");
@@ -133,6 +137,8 @@ class Columns {
 // Begins a row of fact_rows(), or of one that has more columns after those.
 void write_facts(Batch& facts, const Row& row);
 void write_state_row(Batch& states, const Row& row, bool has_parent);  // of state_rows()
+
+void write_event(Batch& events, const ExecutionId& run, const Event& event);  // of event_rows()
 
 // Unless there are no rows.
 void send_silently(Connection& connection, const Statement& statement, Batch batch);

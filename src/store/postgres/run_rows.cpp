@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
 #include "store/workflow/rules.h"
 
@@ -98,25 +97,6 @@ std::optional<Event> PostgresRows::take_signal(const ExecutionId& run, const std
 Connection& PostgresRows::connection() {
   workspace_.runs().write(workspace_.connection());
   return workspace_.connection();
-}
-
-std::vector<TurnOutcome> commit_turns(Runner& runner, std::span<const Turn> turns, Waiters& waiters) {
-  std::vector<ExecutionId> runs, ending, steps;
-  for (const Turn& turn : turns) {
-    runs.push_back(turn.token.execution);
-    if (turn.step) ending.push_back(turn.step->token.execution);
-    for (const auto& [step, submission] : turn.starts) {
-      steps.push_back(step_id(turn.token.execution, submission.execution.type, step));
-    }
-  }
-  return runner.transact([&](Workspace& workspace) {
-    workspace.lock_runs(runs, ending, steps);
-    PostgresRows rows(workspace);
-    std::vector<TurnOutcome> outcomes;
-    for (const Turn& turn : turns) outcomes.push_back(hapax::commit_turn(rows, turn));
-    hand_out(workspace, waiters, turns, outcomes);
-    return outcomes;
-  });
 }
 
 }  // namespace hapax::postgres

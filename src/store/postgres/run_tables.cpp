@@ -90,22 +90,7 @@ std::vector<Wait> read_waits(const Rows& rows) {
 RunChanges::RunChanges() : appended_(event_rows()) {}
 
 void RunChanges::append(const ExecutionId& run, const std::vector<Event>& events) {
-  for (const Event& event : events) {
-    appended_.begin_row();
-    appended_.next().raw(run);
-    appended_.next().integer(event.no);
-    appended_.next().time(event.at);
-    appended_.next().word(event.kind);
-    appended_.next().integer(event.step);
-    appended_.next().bytes(event.name);
-    appended_.next().bytes_if(event.key);
-    appended_.next().raw_if(event.execution);
-    appended_.next().time_if(event.until);
-    event.status ? appended_.next().word(*event.status) : appended_.next().null();
-    appended_.next().bytes_if(event.value);
-    event.error ? appended_.next().bytes(event.error->type) : appended_.next().null();
-    event.error ? appended_.next().bytes(event.error->message) : appended_.next().null();
-  }
+  for (const Event& event : events) write_event(appended_, run, event);
 }
 
 void RunChanges::erase_waits(const ExecutionId& run) { waitless_.push_back(run); }

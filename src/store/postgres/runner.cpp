@@ -37,4 +37,14 @@ void Runner::add_queues(const std::vector<QueueName>& queues) {
   });
 }
 
+Array retained_queues(Runner& runner, Kind kind) {
+  const auto policies = runner.policies();
+  Array numbers(Type::int4);
+  for (const auto& [name, number] : runner.queues().all()) {
+    if (name.kind != kind) continue;
+    if (policies->retention(name.name_space, name.queue, name.kind) > Duration::zero()) numbers.integer(number);
+  }
+  return numbers;
+}
+
 }  // namespace hapax::postgres

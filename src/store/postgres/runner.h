@@ -159,4 +159,7 @@ class Runner {
   std::shared_ptr<const QueuePolicies> policies_ = std::make_shared<QueuePolicies>();
 };
 
+// The queues of that kind in which closing deletes nothing.
+Array retained_queues(Runner& runner, Kind kind);
+
 }  // namespace hapax::postgres

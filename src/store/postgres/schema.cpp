@@ -295,8 +295,32 @@ CREATE INDEX running_keys ON open (queue_no, concurrency_key) WHERE status = 1 A
 CREATE INDEX due ON open (due_at, id) WHERE due_at IS NOT NULL AND status <> 1;
 )sql";
 
-constexpr std::array<Migration, 4> kMigrations{
-    {{1, kFirst}, {2, kActivities}, {3, kBatches}, {4, kOneIndexOfRunning}}};
+// Submissions that are handed out as they are created; and turns that are committed by one statement, with the steps that were
+// begun and completed within them.
+constexpr const char* kMoreBatches = R"sql(
+CREATE TYPE batch_started_submission AS (
+  id uuid, queue_no int4, kind int2, priority int4, max_attempts int4, retry_initial_ms int8, retry_factor float8,
+  retry_max_ms int8, timeout_ms int8, created_at int8, concurrency_key bytea, identity_hash bytea, strategy int2,
+  scope_tag int2, scope_name bytea, parent uuid, step int4, parent_workflow_id bytea, type bytea, key_hash int4,
+  idempotency_key bytea, input_hash bytea, input bytea,
+  ttl_ms int8, run_at int8, delay_ms int8, deadline_at int8, deadline_ms int8, status int2,
+  lease_secret bytea, lease_ms int8, worker bytea
+);
+CREATE TYPE batch_turn AS (
+  id uuid, attempt int4, secret bytea, name_space bytea, seen int8, steps int4, is_over bool, result bytea, events_now int8,
+  seen_now int8, steps_now int4
+);
+CREATE TYPE batch_done_step AS (
+  id uuid, queue_no int4, kind int2, priority int4, max_attempts int4, retry_initial_ms int8, retry_factor float8,
+  retry_max_ms int8, timeout_ms int8, created_at int8, concurrency_key bytea, identity_hash bytea, strategy int2,
+  scope_tag int2, scope_name bytea, parent uuid, step int4, parent_workflow_id bytea, type bytea, key_hash int4,
+  idempotency_key bytea, input_hash bytea, input bytea,
+  lease_secret bytea, worker bytea, result bytea
+);
+)sql";
+
+constexpr std::array<Migration, 5> kMigrations{
+    {{1, kFirst}, {2, kActivities}, {3, kBatches}, {4, kOneIndexOfRunning}, {5, kMoreBatches}}};
 
 // 'hapax' in ASCII: what the migrations of any schema lock.
 constexpr std::int64_t kMigrationLock = 0x6861706178;

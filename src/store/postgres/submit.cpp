@@ -23,7 +23,28 @@ namespace {
 // the whole batch fail on an id that is stored.
 enum class Stored { fails, is_left_out };
 
-std::string create_sql(Stored stored) {
+// Of new rows: whether they begin pending, or running for somebody who has waited for them.
+enum class Begin { pending, running };
+
+std::string open_sql(Begin begin) {
+  const std::string deadline = "coalesce(g.deadline_at, t.now + g.deadline_ms)";
+  const std::string common = "id, queue_no, kind, priority, concurrency_key, has_parent, run_at, deadline_at, attempt_limit";
+  const std::string values = fmt::format(
+      "g.id, g.queue_no, g.kind, g.priority, g.concurrency_key, g.parent IS NOT NULL, coalesce(g.run_at, t.now + g.delay_ms),"
+      " {}, g.max_attempts",
+      deadline);
+  if (begin == Begin::pending) {
+    return fmt::format("INSERT INTO open ({}, status, due_at, attempt, worker) SELECT {}, g.status, {}, 0, ''", common,
+                       values, deadline);
+  }
+  return fmt::format(
+      "INSERT INTO open ({}, status, due_at, attempt, worker, started_at, lease_secret, lease_expires_at, attempt_ends_by)"
+      " SELECT {}, {}, least({}, t.now + g.lease_ms, t.now + g.timeout_ms), 1, g.worker, t.now, g.lease_secret,"
+      " t.now + g.lease_ms, t.now + g.timeout_ms",
+      common, values, static_cast<int>(Status::running), deadline);
+}
+
+std::string create_sql(Stored stored, Begin begin) {
   std::string facts;
   for (const Column& column : kFactColumns) {
     const bool is_creation = std::string_view(column.name) == "created_at";
@@ -43,19 +64,19 @@ added AS (
   SELECT {2} FROM given g, t WHERE g.identity_hash IS NULL OR g.id IN (SELECT owner FROM held)
   RETURNING id),
 opened AS (
-  INSERT INTO open (id, queue_no, kind, priority, concurrency_key, has_parent, status, run_at, due_at, attempt, attempt_limit,
-                    deadline_at, worker)
-  SELECT g.id, g.queue_no, g.kind, g.priority, g.concurrency_key, g.parent IS NOT NULL, g.status, coalesce(g.run_at, t.now + g.delay_ms),
-         coalesce(g.deadline_at, t.now + g.deadline_ms), 0, g.max_attempts, coalesce(g.deadline_at, t.now + g.deadline_ms), ''
+  {4}
   FROM given g, t WHERE (g.id IN (SELECT id FROM added)) IS TRUE
   RETURNING id, ctid AS spot)
 SELECT t.now, o.id, o.spot FROM t LEFT JOIN opened o ON true)sql",
-                     unnest(submission_rows(), 2, "g"), names(kFactColumns), facts,
-                     stored == Stored::fails ? "" : " WHERE (SELECT true FROM executions e WHERE e.id = g.id) IS NULL");
+                     unnest(begin == Begin::pending ? submission_rows() : started_submission_rows(), 2, "g"),
+                     names(kFactColumns), facts,
+                     stored == Stored::fails ? "" : " WHERE (SELECT true FROM executions e WHERE e.id = g.id) IS NULL",
+                     open_sql(begin));
 }
 
-const Statement kCreate{"create", create_sql(Stored::fails)};
-const Statement kCreateMissing{"create_missing", create_sql(Stored::is_left_out)};
+const Statement kCreate{"create", create_sql(Stored::fails, Begin::pending)};
+const Statement kCreateMissing{"create_missing", create_sql(Stored::is_left_out, Begin::pending)};
+const Statement kCreateStarted{"create_started", create_sql(Stored::fails, Begin::running)};
 
 using Added = std::unordered_map<ExecutionId, Spot>;
 
@@ -200,16 +221,19 @@ class SubmitBatch {
   std::vector<std::size_t> create_new(const std::vector<std::size_t>& items) {
     std::vector<std::size_t> tried, rest;
     Touched touched;
-    Batch batch(submission_rows());
     for (const std::size_t i : items) {
       const Submission& submission = submissions_[i];
       const bool may_be_new = !submission.dry_run && !touched.contains(submission.execution);
       touched.add(submission.execution);
       (may_be_new ? tried : rest).push_back(i);
-      if (may_be_new) write(batch, submission);
     }
     if (tried.empty()) return rest;
+    if (one_takes_all(tried)) {
+      if (const auto added = create_started(tried)) return left_of(tried, *added, std::move(rest));
+    }
 
+    Batch batch(submission_rows());
+    for (const std::size_t i : tried) write(batch, submissions_[i]);
     Parameters parameters;
     parameters.int8_if(runner_.now_parameter()).batch(std::move(batch));
     const Statement* create = &kCreate;
@@ -220,12 +244,62 @@ class SubmitBatch {
       connection.send(statement, parameters);
       return take_created(connection.receive_and_commit(), tried);
     });
+    return left_of(tried, added, std::move(rest));
+  }
+
+  std::vector<std::size_t> left_of(const std::vector<std::size_t>& tried, const Added& added,
+                                   std::vector<std::size_t> rest) {
     any_created_ = !added.empty();
     for (const std::size_t i : tried) {
       if (!added.contains(submissions_[i].execution.id)) rest.push_back(i);
     }
     std::sort(rest.begin(), rest.end());
     return rest;
+  }
+
+  // Whether there is one who waits for whichever of them are new, so that they can be created as what he has claimed.
+  bool one_takes_all(const std::vector<std::size_t>& tried) {
+    if (waiters_.requests.size() != 1 || waiters_.join) return false;
+    const ClaimRequest& request = waiters_.requests.front();
+    if (request.limit < std::ssize(tried)) return false;
+    const auto policies = runner_.policies();
+    return std::all_of(tried.begin(), tried.end(), [&](std::size_t i) {
+      const Submission& submission = submissions_[i];
+      if (submission.run_at || submission.delay != Duration(0) || submission.deadline) return false;
+      if (submission.execution.deadline_at || !asks_for(request, submission.execution)) return false;
+      return may_be_handed_out(new_execution(submission, Time()), *policies, Time());
+    });
+  }
+
+  // Nothing, if one of them is stored already.
+  std::optional<Added> create_started(const std::vector<std::size_t>& tried) {
+    const ClaimRequest& request = waiters_.requests.front();
+    Batch batch(started_submission_rows());
+    for (const std::size_t i : tried) {
+      write(batch, submissions_[i]);
+      batch.next().raw(request.secret);
+      batch.next().integer(request.lease.count());
+      batch.next().bytes(request.worker);
+    }
+    Parameters parameters;
+    parameters.int8_if(runner_.now_parameter()).batch(std::move(batch));
+    bool is_refused = false;
+    std::optional<Added> added = runner_.attempt([&](Connection& connection) -> std::optional<Added> {
+      if (std::exchange(is_refused, true)) return std::nullopt;
+      connection.begin_implicitly();
+      connection.send(kCreateStarted, parameters);
+      return take_created(connection.receive_and_commit(), tried);
+    });
+    if (!added) return added;
+    std::vector<Execution> fresh;
+    for (const std::size_t i : tried) {
+      if (added->contains(submissions_[i].execution.id)) fresh.push_back(outcomes_[i].execution);
+    }
+    std::vector<Execution*> candidates;
+    for (Execution& execution : fresh) candidates.push_back(&execution);
+    waiters_.outcomes.clear();
+    hand_out(waiters_, candidates, *runner_.policies(), now_, [](const Execution&) { return std::vector<Event>(); });
+    return added;
   }
 
   Added take_created(const Rows& rows, const std::vector<std::size_t>& tried) {

@@ -98,6 +98,8 @@ const Statement& forget_reports() {
 void Workspace::add(Row row) {
   const ExecutionId id = row.execution.id;
   if (row.execution.parent) load(*row.execution.parent);
+  // One that this transaction has erased: what is stored of it must go first.
+  if (const auto before = rows_.find(id); before != rows_.end() && before->second.is_erased) write();
   row.stored = Row::Place::nowhere;
   rows_.insert_or_assign(id, Slot{std::move(row), true});
 }
@@ -227,8 +229,13 @@ void Workspace::write_rows() {
   std::vector<ExecutionId> erased_runs;
   for (auto& [id, slot] : rows_) {
     Row& row = slot.row;
-    if (!std::exchange(slot.is_changed, false) && !slot.is_erased) continue;
-    if (row.stored == Row::Place::nowhere && slot.is_erased) continue;
+    const bool was_changed = std::exchange(slot.is_changed, false);
+    if (!was_changed && !slot.is_erased) continue;
+    if (row.stored == Row::Place::nowhere && slot.is_erased) {
+      // Made and erased in this transaction: there is nothing of it but its history.
+      if (was_changed && row.execution.kind == Kind::workflow) erased_runs.push_back(id);
+      continue;
+    }
     const Row::Place goal = slot.is_erased                    ? Row::Place::nowhere
                             : is_closed(row.execution.status) ? Row::Place::closed
                                                               : Row::Place::open;

@@ -136,14 +136,34 @@ SubmitOutcome submit_replacing(RunRows& rows, Execution& run, const Submission& 
 
 }  // namespace
 
+namespace {
+
+// Makes the submission one of a step of that run.
+void be_step_of(const Execution& run, std::int32_t step, Execution& execution) {
+  execution.id = step_id(run.id, execution.type, step);
+  execution.name_space = run.name_space;
+  execution.parent = run.id;
+  execution.step = step;
+  execution.parent_workflow_id = run.idempotency_key.value_or("");
+}
+
+}  // namespace
+
+Execution store_begun(RunRows& rows, const Execution& run, const Turn::Start& start) {
+  Submission submission = start.submission;
+  be_step_of(run, start.step, submission.execution);
+  Execution step = rows.submit(submission).execution;
+  const Turn::Begun& begun = *start.begun;
+  start_attempt(step, begun.worker, begun.secret, begun.lease, rows.now());
+  if (begun.completed) complete(step, begun.completed->result, rows.now());
+  rows.save(step);
+  return step;
+}
+
 void start_step(RunRows& rows, Execution& run, Event& command, Submission submission, std::vector<Event>& outcomes,
                 Effects& effects) {
   Execution& step = submission.execution;
-  step.id = step_id(run.id, step.type, command.step);
-  step.name_space = run.name_space;
-  step.parent = run.id;
-  step.step = command.step;
-  step.parent_workflow_id = run.idempotency_key.value_or("");
+  be_step_of(run, command.step, step);
   const bool replaces = submission.reuse == Reuse::replace && step.identity;
   SubmitOutcome outcome = replaces ? submit_replacing(rows, run, submission) : rows.submit(submission);
   command.execution = outcome.execution.id;

@@ -43,6 +43,9 @@ void revive(RunRows& rows, Execution& run, std::int32_t step, Execution closed, 
 void start_step(RunRows& rows, Execution& run, Event& command, Submission submission, std::vector<Event>& outcomes,
                 Effects& effects);
 
+// Stores a task of that run which its worker began within the turn, and of which there is none yet.
+Execution store_begun(RunRows& rows, const Execution& run, const Turn::Start& start);
+
 // The step waits for an execution that was there before.
 void wait_on(RunRows& rows, Execution& run, std::int32_t step, const ExecutionId& execution);
 

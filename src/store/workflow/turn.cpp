@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/retry.h"
@@ -55,22 +56,44 @@ std::optional<AttemptError> misnumbered(const Execution& run, const Turn& turn) 
   return std::nullopt;
 }
 
+// A step that its worker began within the turn. What has come of it by now, the worker knows, and all that was before.
+void ask_for_begun(RunRows& rows, Execution& run, const Turn& turn, const Turn::Start& start, std::vector<Event>& asked,
+                   Effects& effects) {
+  const Execution step = store_begun(rows, run, start);
+  asked.back().execution = step.id;
+  keep_earliest(effects.next_due, step.due_at());
+  if (!is_closed(step.status)) return;
+  asked.push_back(outcome_of(start.step, step));
+  if (run.run.events == turn.seen) run.run.seen = turn.seen + std::ssize(asked);
+}
+
 void ask(RunRows& rows, Execution& run, const Turn& turn, Effects& effects, bool& news) {
-  std::vector<Event> commands, outcomes;
-  for (const Event& event : turn.events) (is_command(event.kind) ? commands : outcomes).push_back(event);
+  const std::int64_t before = run.run.events;
+  std::vector<Event> asked, outcomes;
   auto start = turn.starts.begin();
-  for (Event& command : commands) {
+  for (const Event& event : turn.events) {
+    if (!is_command(event.kind)) {
+      outcomes.push_back(event);
+      continue;
+    }
+    Event& command = asked.emplace_back(event);
     run.run.steps = command.step;
     if (start != turn.starts.end() && start->step == command.step) {
-      start_step(rows, run, command, (start++)->submission, outcomes, effects);
+      if (start->begun) {
+        ask_for_begun(rows, run, turn, *start, asked, effects);
+      } else {
+        start_step(rows, run, command, start->submission, outcomes, effects);
+      }
+      ++start;
       if (is_closed(run.status)) return;
     } else if (command.kind == Event::Kind::sleep || command.kind == Event::Kind::wait_signal) {
       start_wait(rows, run, command, outcomes);
     }
   }
-  append(rows, run, commands);
+  append(rows, run, asked);
   append(rows, run, outcomes);
-  news = news || !outcomes.empty();
+  // A step that replaces another of this run has an outcome for that one.
+  news = news || !outcomes.empty() || run.run.events - before > std::ssize(asked);
 }
 
 void suspend(RunRows& rows, Execution& run, Effects& effects, bool news) {
@@ -82,6 +105,16 @@ void suspend(RunRows& rows, Execution& run, Effects& effects, bool news) {
   }
   if (news) wake(run, effects, rows.now());
   keep_earliest(effects.next_due, run.due_at());
+  rows.save(run);
+}
+
+// Keeps what the turn has done so far, and its lease. One that followed a step was given none to go on under.
+void keep_unfinished(RunRows& rows, Execution& run, const Turn& turn, Effects& effects, bool news) {
+  if (news || turn.step) {
+    end_turn(run);
+    return suspend(rows, run, effects, true);
+  }
+  run.run.seen = run.run.events;
   rows.save(run);
 }
 
@@ -157,6 +190,8 @@ void end(RunRows& rows, Execution& run, const Turn& turn, Effects& effects, bool
     store_closed(rows, run, effects);
   } else if (const auto* continued = std::get_if<Turn::Continued>(&turn.end)) {
     go_on_as(rows, run, *continued, effects);
+  } else if (std::holds_alternative<Turn::Unfinished>(turn.end)) {
+    keep_unfinished(rows, run, turn, effects, news);
   } else {
     suspend(rows, run, effects, news);
   }
@@ -195,6 +230,37 @@ void go_on_from(RunRows& rows, const Turn& turn, Effects& effects) {
   std::erase_if(effects.ready, [&](const Closed& each) { return each.id == run->id; });
 }
 
+// The steps that a worker began within the turn of a run which was closed meanwhile: what they did is done, and is kept for
+// whoever looks, or resumes the run.
+void keep_completed(RunRows& rows, const Execution& run, const Turn& turn) {
+  for (const Turn::Start& start : turn.starts) {
+    if (!start.begun || !start.begun->completed) continue;
+    if (!rows.load(step_id(run.id, start.submission.execution.type, start.step))) store_begun(rows, run, start);
+  }
+}
+
+// A task of such an id is there: from a life of this run that its worker does not know of.
+bool met_begun(RunRows& rows, const Turn& turn) {
+  return std::any_of(turn.starts.begin(), turn.starts.end(), [&](const Turn::Start& start) {
+    return start.begun && rows.load(step_id(turn.token.execution, start.submission.execution.type, start.step));
+  });
+}
+
+// That the turn adds to the history: a step that was begun and is completed has two.
+std::int64_t events_of(const Turn& turn) {
+  return std::ssize(turn.events) + std::count_if(turn.starts.begin(), turn.starts.end(), [](const Turn::Start& start) {
+           return start.begun && start.begun->completed;
+         });
+}
+
+// Under its lease, which it keeps: the answer was lost.
+bool was_kept_before(const Execution& run, const Turn& turn) {
+  if (!std::holds_alternative<Turn::Unfinished>(turn.end)) return false;
+  const auto last = std::find_if(turn.events.rbegin(), turn.events.rend(),
+                                 [](const Event& event) { return is_command(event.kind); });
+  return last != turn.events.rend() && run.run.steps >= last->step;
+}
+
 }  // namespace
 
 TurnOutcome commit_turn(RunRows& rows, const Turn& turn) {
@@ -207,15 +273,22 @@ TurnOutcome commit_turn(RunRows& rows, const Turn& turn) {
   auto run = rows.load(turn.token.execution);
   if (!run || run->kind != Kind::workflow) return outcome;
   const TokenCheck token = check_token(*run, turn.step ? turn.token.next() : turn.token, turn.name_space);
-  if (token == TokenCheck::stale) return outcome;
-  outcome.accepted = true;
-  if (token == TokenCheck::current) {
-    end_turn(*run);
+  if (token == TokenCheck::stale) {
+    const bool is_callers = turn.name_space.empty() || turn.name_space == run->name_space;
+    if (is_closed(run->status) && is_callers) keep_completed(rows, *run, turn);
+    return outcome;
+  }
+  if (token == TokenCheck::current && !was_kept_before(*run, turn)) {
+    if (met_begun(rows, turn)) return outcome;
     const auto* stuck = std::get_if<Turn::Stuck>(&turn.end);
     const auto misnumbering = misnumbered(*run, turn);
+    const bool is_too_long = run->run.events + events_of(turn) > rows.policies().history_limit;
+    const bool goes_on = std::holds_alternative<Turn::Unfinished>(turn.end) && !misnumbering && !is_too_long;
+    if (!goes_on) end_turn(*run);
     if (stuck || misnumbering) {
       be_stuck(rows, *run, stuck ? stuck->error : *misnumbering, outcome.effects);
-    } else if (run->run.events + std::ssize(turn.events) > rows.policies().history_limit) {
+    } else if (is_too_long) {
+      keep_completed(rows, *run, turn);
       run->error = AttemptError{"HistoryLimitExceeded",
                                 fmt::format("the history would have more than {} events: let the workflow continue as new "
                                             "before that",
@@ -223,17 +296,15 @@ TurnOutcome commit_turn(RunRows& rows, const Turn& turn) {
       close_run(*run, Status::failed, rows.now());
       store_closed(rows, *run, outcome.effects);
     } else {
-      const std::int64_t before = run->run.events;
-      bool news = before > turn.seen;
+      bool news = run->run.events > turn.seen;
       run->run.seen = turn.seen;
       run->run.stuck = 0;
       run->error.reset();
       ask(rows, *run, turn, outcome.effects, news);
-      // A step that replaces another of this run has an outcome for that one.
-      news = news || run->run.events - before > std::ssize(turn.events);
       if (!is_closed(run->status)) end(rows, *run, turn, outcome.effects, news);
     }
   }
+  outcome.accepted = true;
   outcome.status = run->status;
   return outcome;
 }
