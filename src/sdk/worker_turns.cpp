@@ -119,7 +119,6 @@ bool Worker::end_step(const std::shared_ptr<StepInTurn>& step, Report report) {
   step->end = std::move(report);
   if (was_told) return false;
   step->is_told = true;
-  held_.emplace(step->step->token, step->step);
   lock.unlock();
   tell(step);
   return false;
@@ -130,7 +129,6 @@ std::shared_ptr<Worker::StepInTurn> Worker::step_to_tell() {
   for (const auto& step : in_turns_) {
     if (step->is_told || Steady::now() - step->began < kMoment) continue;
     step->is_told = true;
-    held_.emplace(step->step->token, step->step);
     return step;
   }
   return nullptr;
@@ -143,12 +141,13 @@ void Worker::tell(const std::shared_ptr<StepInTurn>& step) {
                .request = std::make_shared<const TurnRequest>(std::move(step->turn->request)),
                .then =
                    [this, step](const TurnOutcome&) {
-                     let_go(*step->task);
                      std::unique_lock lock(mutex_);
+                     held_.emplace(step->step->token, step->step);  // from now on there is a lease to keep
                      step->is_known = true;
-                     if (!step->end) return;
+                     const bool has_ended = step->end.has_value();
                      lock.unlock();
-                     report(step->step, *std::move(step->end), {});
+                     let_go(*step->task);
+                     if (has_ended) report(step->step, *std::move(step->end), {});
                    },
                .give_up_at = Steady::now() + options_.lease});
 }

@@ -282,6 +282,7 @@ class Generator {
     request.fork_identity = workflow_identity(request.name_space, request.fork_workflow_id);
     request.fork_id = request.action == ControlRequest::Action::fork ? fresh_id() : ExecutionId();
     if (chance(30)) request.request_ttl = any(kSpans);
+    request.request_ttl += Duration(++controls_);  // no two end together: which of them a purge begins with is the store's to say
     return request;
   }
 
@@ -347,6 +348,7 @@ class Generator {
   std::unique_ptr<Store> model_;
   std::vector<ExecutionId> ids_;
   std::vector<Submission> submissions_;
+  std::int64_t controls_ = 0;
   std::vector<LeaseToken> tokens_;
   std::vector<Execution> turns_, steps_;  // as they were claimed
   std::uint64_t last_id_ = 0;
