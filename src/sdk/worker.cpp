@@ -15,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int32_t kMaxClaim = 512;
-constexpr double kMaxAhead = 1024;
+constexpr std::int32_t kMaxClaim = 1000;
+constexpr double kMaxAhead = 2000;
 constexpr double kAheadSeconds = 0.02;  // of work, for handlers that take next to no time
 constexpr double kAheadOfHandled = 8;   // times as many as have been handled
 constexpr auto kClaimWait = 20s;

@@ -37,11 +37,11 @@ void Runner::add_queues(const std::vector<QueueName>& queues) {
   });
 }
 
-Array retained_queues(Runner& runner, Kind kind) {
+Array retained_queues(Runner& runner, Kind kind, const std::string& name_space) {
   const auto policies = runner.policies();
   Array numbers(Type::int4);
   for (const auto& [name, number] : runner.queues().all()) {
-    if (name.kind != kind) continue;
+    if (name.kind != kind || (!name_space.empty() && name.name_space != name_space)) continue;
     if (policies->retention(name.name_space, name.queue, name.kind) > Duration::zero()) numbers.integer(number);
   }
   return numbers;

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "store/postgres/pool.h"
+#include "store/postgres/spot_book.h"
 #include "store/postgres/workspace.h"
 
 namespace hapax::postgres {
@@ -24,6 +25,7 @@ class Runner {
         queues_([this](const std::vector<QueueName>& queues) { add_queues(queues); }) {}
 
   QueueBook& queues() { return queues_; }
+  SpotBook& spots() { return spots_; }
   const Clock* clock() const { return clock_; }
   std::optional<std::int64_t> now_parameter() const {
     return clock_ ? std::optional(to_ms(clock_->now())) : std::nullopt;
@@ -154,12 +156,13 @@ class Runner {
   Reads reads_;
   const Clock* clock_;
   QueueBook queues_;
+  SpotBook spots_;
   std::atomic<std::int64_t> ahead_ms_ = 0;  // the server's clock of this machine's
   std::mutex policies_mutex_;
   std::shared_ptr<const QueuePolicies> policies_ = std::make_shared<QueuePolicies>();
 };
 
-// The queues of that kind in which closing deletes nothing.
-Array retained_queues(Runner& runner, Kind kind);
+// The queues of that kind in which closing deletes nothing; of that namespace, unless it is empty.
+Array retained_queues(Runner& runner, Kind kind, const std::string& name_space = "");
 
 }  // namespace hapax::postgres

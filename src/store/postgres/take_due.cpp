@@ -36,7 +36,7 @@ UPDATE open s SET status = {3}, attempt = s.attempt + 1, started_at = t.now, wor
 FROM t, executions e
 WHERE s.ctid = ANY((SELECT list FROM spots)::tid[]) AND s.status + 0 = {4} AND NOT s.parked AND s.run_at <= t.now
   AND (s.deadline_at IS NULL OR s.deadline_at > t.now) AND e.id = ANY(ARRAY[s.id])
-RETURNING t.now, {5})sql",
+RETURNING t.now, s.ctid, {5})sql",
                      kLevels, due_rows("(SELECT now FROM t)", ""), kTakeLock, static_cast<int>(Status::running),
                      static_cast<int>(Status::pending), row_columns(true));
 }
@@ -73,7 +73,9 @@ std::vector<Execution> Claim::take_due(const ClaimRequest& request, std::int32_t
     Cells cells(rows, i);
     runner_.note(cells.time());
     Row row;
+    row.spot = cells.raw<Spot>();
     read_row(cells, row);
+    runner_.spots().put(row.execution.id, row.spot);
     row.execution.name_space = request.name_space;
     row.execution.queue = request.queues.front();
     taken.push_back(std::move(row.execution));
