@@ -95,6 +95,28 @@ TEST_F(TakeDue, BeginsTheAttemptsThatTheRulesWouldBegin) {
   }
 }
 
+// The row is where the claim left it, elsewhere since a heartbeat, or somebody else's by now.
+TEST_F(TakeDue, WhatItTookIsCompletedWhereverItsRowIs) {
+  submit({Task().id(test_id(2)), Task().id(test_id(3)), Task().id(test_id(4)), Task().id(test_id(5))});
+  EXPECT_EQ(claim(4).size(), 4u);
+  EXPECT_TRUE(was_short());
+  const auto token = [&](std::uint64_t n) { return LeaseToken{test_id(n), 1, secret_}; };
+  const Extension extension{token(3), 30s};
+  EXPECT_TRUE(store_->extend({&extension, 1}).at(0).ok);
+  std::vector<Report> reports;
+  for (const std::uint64_t n : {2, 3, 4, 5}) reports.push_back({token(n), Report::Completed{"7"}, "default"});
+  reports[2].token.secret = test_secret(99);
+  reports[3].name_space = "another";
+  std::vector<bool> accepted;
+  for (const FinishOutcome& outcome : store_->finish(reports)) accepted.push_back(outcome.accepted);
+  EXPECT_THAT(accepted, ElementsAre(true, true, false, false));
+  EXPECT_EQ(store_->find("default", test_id(3))->result, "7");
+  EXPECT_EQ(store_->find("default", test_id(4))->status, Status::running);
+  EXPECT_EQ(store_->find("default", test_id(5))->status, Status::running);
+  reports.resize(2);
+  for (const FinishOutcome& outcome : store_->finish(reports)) EXPECT_TRUE(outcome.accepted) << "repeated";
+}
+
 TEST_F(TakeDue, WhatItLeavesOpenTheLongWayGoesOnWith) {
   submit({Task().id(test_id(2)), Task().id(test_id(3)), Task().id(test_id(4)).delay(1s)});
   EXPECT_THAT(claimed_ids(5), ElementsAre(test_id(2), test_id(3)));
