@@ -55,13 +55,10 @@ const Statement kReadTombstones{"read_tombstones", fmt::format("SELECT t.hash, {
                                                                kTombstoneColumns)};
 
 const Statement kReadHeld{
-    "read_held",
-    fmt::format("SELECT i.hash, i.owner, i.expires_at, t.hash, {}, {} FROM unnest($1::bytea[]) AS g (hash)"
-                " JOIN {} ON true LEFT JOIN {} ON true LEFT JOIN {} ON true"
-                " LEFT JOIN LATERAL (SELECT * FROM tombstones x WHERE x.hash = i.hash AND e.id IS NULL OFFSET 0) t ON true",
-                kTombstoneColumns, row_columns(true), lookup("identities", "hash", "g.hash", "i"),
-                lookup("executions", "id", "i.owner", "e"), lookup_state())};
-constexpr int kTombstoneColumnCount = 12;
+    "read_held", fmt::format("SELECT i.hash, i.owner, i.expires_at, {} FROM unnest($1::bytea[]) AS g (hash)"
+                             " JOIN {} ON true LEFT JOIN {} ON true LEFT JOIN {} ON true",
+                             row_columns(true), lookup("identities", "hash", "g.hash", "i"),
+                             lookup("executions", "id", "i.owner", "e"), lookup_state())};
 
 Parameters ids_of(const std::vector<ExecutionId>& ids) {
   Array array(Type::uuid);
@@ -255,27 +252,33 @@ void Workspace::lock_identities(std::vector<IdentityHash> hashes, std::vector<Ex
 
 void Workspace::read_identities(const std::vector<IdentityHash>& hashes, const std::vector<ExecutionId>& ids) {
   connection_.send(kReadHeld, hashes_of(hashes));
-  if (!ids.empty()) connection_.send(kReadRows, ids_of(ids));
+  if (!ids.empty()) connection_.send(kReadIds, ids_of(ids));
   now();
   const Rows held = connection_.receive();
-  const Rows named = ids.empty() ? Rows() : connection_.receive();
+  const std::vector<ExecutionId> stored = ids.empty() ? ids : ids_in(connection_.receive());
   std::vector<Row> owners;
   owners.reserve(static_cast<std::size_t>(held.size()));
+  std::vector<IdentityHash> ownerless;
   for (int i = 0; i < held.size(); ++i) {
     Cells cells(held, i);
-    EntrySlot& slot = entries_[cells.raw<IdentityHash>()];
-    LedgerEntry& entry = slot.entry.emplace();
+    const auto hash = cells.raw<IdentityHash>();
+    LedgerEntry& entry = entries_[hash].entry.emplace();
     entry.owner = cells.raw<ExecutionId>();
     entry.expires_at = cells.time_if();
-    if (const auto hash = cells.raw_if<IdentityHash>()) {
-      read_tombstone(cells, *hash, slot);
+    if (cells.is_null()) {
+      ownerless.push_back(hash);
     } else {
-      cells.skip(kTombstoneColumnCount);
+      read_row(cells, owners.emplace_back());
     }
-    if (!cells.is_null()) read_row(cells, owners.emplace_back());
   }
   take_in(std::move(owners));
-  receive_rows(named);
+  // Hardly ever: owners that were purged, and submissions whose answer was lost.
+  if (!ownerless.empty()) receive_tombstones(connection_.run(kReadTombstones, hashes_of(ownerless)));
+  for (const IdentityHash& hash : ownerless) {
+    EntrySlot& slot = entries_[hash];
+    if (!slot.entry->tombstone) slot.entry.reset();  // it was purged since
+  }
+  if (!stored.empty()) receive_rows(connection_.run(kReadRows, ids_of(stored)));
   complete_entries();
   check_owners(hashes);
 }
