@@ -192,7 +192,7 @@ def publish(source, summary, root):
 _PAGE = """\
 # Performance
 
-Hapax beside other task queues: one machine, one PostgreSQL, one run, the same work for each. Medians of {rounds} interleaved rounds.
+Hapax beside other task queues: one machine, one PostgreSQL, each measure of all of them in one run, the same work for each. Medians of {rounds} interleaved rounds.
 
 ![Hapax beside its peers](performance.svg)
 
