@@ -3,6 +3,7 @@
 import os
 import pathlib
 import random
+import threading
 import time
 from dataclasses import dataclass
 
@@ -57,6 +58,8 @@ def run(directory, store, size, seed, also=(), disturb=True, in_front=None, envi
         finally:
             clients.join(120 * SLOWDOWN)
         write_final(cluster.record, everything_closed(Caller(cluster.servers[0]), 120 * SLOWDOWN))
+        if disturb:  # Workers that are late, and alive, report by then: others have done their work, so it must be refused.
+            threading.Event().wait(size.lease_s + 1)
     except BaseException:
         print(cluster.log())
         raise
