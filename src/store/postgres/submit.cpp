@@ -228,8 +228,9 @@ class SubmitBatch {
       (may_be_new ? tried : rest).push_back(i);
     }
     if (tried.empty()) return rest;
-    if (one_takes_all(tried)) {
-      if (const auto added = create_started(tried)) return left_of(tried, *added, std::move(rest));
+    const auto policies = runner_.policies();  // the same for what is stored and for what is told
+    if (one_takes_all(tried, *policies)) {
+      if (const auto added = create_started(tried, *policies)) return left_of(tried, *added, std::move(rest));
     }
 
     Batch batch(submission_rows());
@@ -258,21 +259,20 @@ class SubmitBatch {
   }
 
   // Whether there is one who waits for whichever of them are new, so that they can be created as what he has claimed.
-  bool one_takes_all(const std::vector<std::size_t>& tried) {
+  bool one_takes_all(const std::vector<std::size_t>& tried, const QueuePolicies& policies) {
     if (waiters_.requests.size() != 1 || waiters_.join) return false;
     const ClaimRequest& request = waiters_.requests.front();
     if (request.limit < std::ssize(tried)) return false;
-    const auto policies = runner_.policies();
     return std::all_of(tried.begin(), tried.end(), [&](std::size_t i) {
       const Submission& submission = submissions_[i];
       if (submission.run_at || submission.delay != Duration(0) || submission.deadline) return false;
       if (submission.execution.deadline_at || !asks_for(request, submission.execution)) return false;
-      return may_be_handed_out(new_execution(submission, Time()), *policies, Time());
+      return may_be_handed_out(new_execution(submission, Time()), policies, Time());
     });
   }
 
   // Nothing, if one of them is stored already.
-  std::optional<Added> create_started(const std::vector<std::size_t>& tried) {
+  std::optional<Added> create_started(const std::vector<std::size_t>& tried, const QueuePolicies& policies) {
     const ClaimRequest& request = waiters_.requests.front();
     Batch batch(started_submission_rows());
     for (const std::size_t i : tried) {
@@ -298,7 +298,7 @@ class SubmitBatch {
     std::vector<Execution*> candidates;
     for (Execution& execution : fresh) candidates.push_back(&execution);
     waiters_.outcomes.clear();
-    hand_out(waiters_, candidates, *runner_.policies(), now_, [](const Execution&) { return std::vector<Event>(); });
+    hand_out(waiters_, candidates, policies, now_, [](const Execution&) { return std::vector<Event>(); });
     return added;
   }
 
