@@ -47,11 +47,11 @@ void drain(Engine& engine, std::atomic<std::int64_t>& left, std::int32_t batch) 
     last_claim = seconds_now();
     std::vector<Report> reports;
     for (const auto& [execution, events] : claimed) {
-      reports.push_back({{execution.id, execution.attempt, *execution.lease_secret},
-                         Report::Completed{"{\"ok\":true}"}});
+      reports.push_back(
+          {{execution.id, execution.attempt, *execution.lease_secret}, Report::Completed{"{\"ok\":true}"}});
     }
-    const auto outcomes = await<std::vector<FinishOutcome>>(
-        [&](auto reply) { engine.finish(std::move(reports), std::move(reply)); });
+    const auto outcomes =
+        await<std::vector<FinishOutcome>>([&](auto reply) { engine.finish(std::move(reports), std::move(reply)); });
     for (const FinishOutcome& outcome : outcomes) {
       if (!outcome.accepted) throw std::runtime_error("a finish was refused");
     }

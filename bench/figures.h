@@ -12,7 +12,7 @@ struct Figure {
   std::string unit;
   std::string against;  // what the ratio compares with; empty: nothing
   double ratio = 0;
-  std::string target;   // in words; empty: none
+  std::string target;  // in words; empty: none
   bool met = true;
 };
 

@@ -61,9 +61,9 @@ double post_load(std::uint16_t port, const std::string& path, std::int64_t reque
   const auto send_next = [&](Connection& connection) {
     if (sent == requests) return;
     const std::string payload = body(sent++);
-    const std::string request =
-        fmt::format("POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
-                    path, payload.size(), payload);
+    const std::string request = fmt::format(
+        "POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{}", path,
+        payload.size(), payload);
     if (send(connection.fd, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size())) {
       throw std::runtime_error("the server hung up");
     }

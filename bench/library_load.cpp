@@ -45,7 +45,8 @@ std::vector<double> fsync_latency(const std::string& folder, int times) {
   std::vector<double> milliseconds;
   for (int i = 0; i < times; ++i) {
     const double start = seconds_now();
-    if (pwrite(file, pages.data(), pages.size(), static_cast<off_t>(pages.size()) * i) < 0 || fdatasync(file) != 0) throw std::runtime_error("fdatasync failed");
+    if (pwrite(file, pages.data(), pages.size(), static_cast<off_t>(pages.size()) * i) < 0 || fdatasync(file) != 0)
+      throw std::runtime_error("fdatasync failed");
     milliseconds.push_back(1000 * (seconds_now() - start));
   }
   close(file);

@@ -9,12 +9,12 @@
 #include <string>
 
 #include "bare_sqlite.h"
+#include "core/time.h"
 #include "engine_load.h"
 #include "figures.h"
 #include "http_load.h"
 #include "library_load.h"
 #include "server_process.h"
-#include "core/time.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace hapax::bench {
@@ -27,8 +27,8 @@ struct Options {
   std::string json = "bench.json";
   fs::path dir = fs::temp_directory_path() / "hapax-bench";
   int rounds = 3;
-  double scale = 1;  // of the number of tasks
-  std::string only;  // one group of measures; empty: all
+  double scale = 1;    // of the number of tasks
+  std::string only;    // one group of measures; empty: all
   bool smoke = false;  // little of everything: does it still work? No figure fails it
 
   std::int64_t count(double n) const { return std::max<std::int64_t>(1000, static_cast<std::int64_t>(n * scale)); }
@@ -39,13 +39,10 @@ class Bench {
   explicit Bench(Options options) : options_(std::move(options)) {}
 
   void run() {
-    const std::pair<const char*, void (Bench::*)()> groups[] = {{"submits", &Bench::submits},
-                                                                {"claims", &Bench::claims},
-                                                                {"closed", &Bench::closed_around},
-                                                                {"http", &Bench::http},
-                                                                {"memory", &Bench::memory},
-                                                                {"library", &Bench::library},
-                                                                {"latency", &Bench::latency}};
+    const std::pair<const char*, void (Bench::*)()> groups[] = {
+        {"submits", &Bench::submits}, {"claims", &Bench::claims}, {"closed", &Bench::closed_around},
+        {"http", &Bench::http},       {"memory", &Bench::memory}, {"library", &Bench::library},
+        {"latency", &Bench::latency}};
     for (const auto& [name, group] : groups) {
       if (options_.only.empty() || options_.only == name) (this->*group)();
     }
@@ -129,16 +126,18 @@ class Bench {
       }
     }
     const double ratio = median(without) / median(with);
-    figures_.add({"engine: claim + finish, batches of 100, nothing closed", median(without), "tasks/s", "", 0, "", true});
-    figures_.add({fmt::format("engine: the same with {} closed", closed), median(with), "tasks/s", "cost, nothing closed",
-                  ratio, "<= 1.20", ratio <= 1.2});
+    figures_.add(
+        {"engine: claim + finish, batches of 100, nothing closed", median(without), "tasks/s", "", 0, "", true});
+    figures_.add({fmt::format("engine: the same with {} closed", closed), median(with), "tasks/s",
+                  "cost, nothing closed", ratio, "<= 1.20", ratio <= 1.2});
   }
 
   void http() {
     const std::int64_t tasks = options_.count(60'000);
     std::vector<double> submits, duplicates, server_cpu;
     const auto body = [](std::int64_t i) {
-      return fmt::format(R"({{"type":"charge","input":{{"order":{},"amount":99.95}},"idempotency_key":"order-{}"}})", i, i);
+      return fmt::format(R"({{"type":"charge","input":{{"order":{},"amount":99.95}},"idempotency_key":"order-{}"}})", i,
+                         i);
     };
     for (int round = 0; round < options_.rounds; ++round) {
       const ServerProcess server(options_.binary, "sqlite:" + fresh());
@@ -214,15 +213,23 @@ int run(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     const bool has_value = i + 1 < argc;
-    if (arg == "--binary" && has_value) options.binary = argv[++i];
-    else if (arg == "--json" && has_value) options.json = argv[++i];
-    else if (arg == "--dir" && has_value) options.dir = argv[++i];
-    else if (arg == "--rounds" && has_value) options.rounds = std::stoi(argv[++i]);
-    else if (arg == "--scale" && has_value) options.scale = std::stod(argv[++i]);
-    else if (arg == "--only" && has_value) options.only = argv[++i];
-    else if (arg == "--smoke") options.smoke = true;
+    if (arg == "--binary" && has_value)
+      options.binary = argv[++i];
+    else if (arg == "--json" && has_value)
+      options.json = argv[++i];
+    else if (arg == "--dir" && has_value)
+      options.dir = argv[++i];
+    else if (arg == "--rounds" && has_value)
+      options.rounds = std::stoi(argv[++i]);
+    else if (arg == "--scale" && has_value)
+      options.scale = std::stod(argv[++i]);
+    else if (arg == "--only" && has_value)
+      options.only = argv[++i];
+    else if (arg == "--smoke")
+      options.smoke = true;
     else {
-      fmt::print(stderr, "usage: hapax_bench --binary HAPAX [--json FILE] [--dir DIR] [--rounds N] [--scale X]\n"
+      fmt::print(stderr,
+                 "usage: hapax_bench --binary HAPAX [--json FILE] [--dir DIR] [--rounds N] [--scale X]\n"
                  "                   [--only submits|claims|closed|http|memory|library|latency] [--smoke]\n");
       return 2;
     }

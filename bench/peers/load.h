@@ -12,10 +12,10 @@ struct LoadOptions {
   std::string measure;
   std::int64_t count = 0;
   int in_flight = 32;
-  std::int64_t batch = 1000;  // tasks in a call, for `bulk`
-  std::string store;          // the URL of an empty store
-  std::string url;            // what the programs open: the store, or a server over it
-  int threads = 2;            // of the worker that drains
+  std::int64_t batch = 1000;   // tasks in a call, for `bulk`
+  std::string store;           // the URL of an empty store
+  std::string url;             // what the programs open: the store, or a server over it
+  int threads = 2;             // of the worker that drains
   bool two_processes = false;  // `latency`: the worker is not in the submitting program
 };
 

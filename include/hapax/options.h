@@ -43,7 +43,7 @@ struct SubmitOptions {
 
   std::optional<std::string> identity = {};  // "caller_provided", "strict", "contextual", "always_unique"
   std::optional<std::vector<std::string>> identity_fields = {};  // JSON Pointers, for "contextual"
-  std::optional<std::string> reuse = {};         // "allow_failed", "reject", "allow_closed", "replace"
+  std::optional<std::string> reuse = {};                         // "allow_failed", "reject", "allow_closed", "replace"
   std::optional<std::string> on_duplicate = {};  // "return", or "error": throw TaskAlreadyExists, TaskAlreadyCompleted
   std::optional<Milliseconds> idempotency_ttl = {};
 
@@ -62,11 +62,11 @@ struct SubmitOptions {
 inline SubmitOptions key(std::string idempotency_key) { return {.key = std::move(idempotency_key)}; }
 
 struct WorkOptions {
-  std::size_t threads = 4;                // handlers and turns of workflows that run at once
-  std::vector<std::string> queues = {};   // empty: those of the declared tasks and workflows
-  std::string name = {};                  // of this worker, shown with the tasks it runs; empty: host and pid
-  Milliseconds lease{60'000};             // a worker that is not heard of for so long has died
-  bool handle_signals = true;             // SIGTERM and SIGINT drain: finish what runs, claim nothing more, return
+  std::size_t threads = 4;               // handlers and turns of workflows that run at once
+  std::vector<std::string> queues = {};  // empty: those of the declared tasks and workflows
+  std::string name = {};                 // of this worker, shown with the tasks it runs; empty: host and pid
+  Milliseconds lease{60'000};            // a worker that is not heard of for so long has died
+  bool handle_signals = true;            // SIGTERM and SIGINT drain: finish what runs, claim nothing more, return
   std::optional<Milliseconds> until_idle_for = {};  // return when there was nothing to do for so long
 
   // Workflows that wait are kept in memory, up to so many, the latest ones: they go on from where they are. Others are

@@ -10,8 +10,8 @@ namespace {
 // What looks like an execution's id is one, unless it is a workflow's id.
 void set_target(ControlRequest& request, const std::string& text, const Target& target) {
   const auto id = ExecutionId::parse(text);
-  const bool names_execution = id && (target.engine->find(target.name_space, *id) ||
-                                      !target.engine->find_workflow(target.name_space, text));
+  const bool names_execution =
+      id && (target.engine->find(target.name_space, *id) || !target.engine->find_workflow(target.name_space, text));
   if (names_execution) {
     request.target = *id;
   } else {

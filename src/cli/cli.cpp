@@ -74,7 +74,8 @@ std::string explain_parse_error(const CLI::ParseError& error) {
   if (text.starts_with(kNotConverted) && text.find(kIs) != std::string::npos) {
     const auto split = text.find(kIs);
     return fmt::format("{}: \"{}\" is no number of the kind that is needed here",
-                       text.substr(kNotConverted.size(), split - kNotConverted.size()), text.substr(split + kIs.size()));
+                       text.substr(kNotConverted.size(), split - kNotConverted.size()),
+                       text.substr(split + kIs.size()));
   }
   const auto colon = text.find(':');
   if (text.ends_with("missing") && colon != std::string::npos) return text.substr(0, colon) + " needs a value";
@@ -120,11 +121,10 @@ int run_action(const Action& action, const Program& program) {
 }
 
 void add_commands(CLI::App& app, const Program& program, Action& action) {
-  for (const auto add :
-       {add_serve, add_submit, add_start, add_get, add_list, add_history, add_cancel, add_retry, add_signal, add_resume,
-        add_fork, add_explain, add_release, add_queues, add_types, add_activities, add_runs, add_trigger,
-        add_backfill, add_event, add_work, add_top, add_bench, add_doctor, add_migrate,
-        add_completion, add_version}) {
+  for (const auto add : {add_serve, add_submit,     add_start,  add_get,     add_list,       add_history, add_cancel,
+                         add_retry, add_signal,     add_resume, add_fork,    add_explain,    add_release, add_queues,
+                         add_types, add_activities, add_runs,   add_trigger, add_backfill,   add_event,   add_work,
+                         add_top,   add_bench,      add_doctor, add_migrate, add_completion, add_version}) {
     add(app, program, action);
   }
 }

@@ -121,10 +121,13 @@ TEST_F(Cli, AValueOfTheWrongFormIsToldInWords) {
 TEST_F(Cli, ReadingCreatesNoStore) {
   const TempDir directory;
   const std::string file = directory.file("hapax.db");
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"list"}, {"get", "019bf2d4-1c2d-7e3f-8a4b-5c6d7e8f9a0b"}, {"queues"}, {"types"},
-        {"explain", "t"}, {"release", "--type", "t", "--key", "k", "--yes"},
-        {"cancel", "019bf2d4-1c2d-7e3f-8a4b-5c6d7e8f9a0b"}}) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"list"},
+                                                  {"get", "019bf2d4-1c2d-7e3f-8a4b-5c6d7e8f9a0b"},
+                                                  {"queues"},
+                                                  {"types"},
+                                                  {"explain", "t"},
+                                                  {"release", "--type", "t", "--key", "k", "--yes"},
+                                                  {"cancel", "019bf2d4-1c2d-7e3f-8a4b-5c6d7e8f9a0b"}}) {
     auto arguments = command;
     arguments.insert(arguments.end(), {"--store", "sqlite:" + file});
     EXPECT_NE(run(arguments), kOk) << command.front();
@@ -316,8 +319,9 @@ TEST_F(Cli, CompletionKnowsEveryCommandAndItsFlags) {
 }
 
 TEST_F(Cli, EveryCommandHasHelp) {
-  for (const char* command : {"submit", "start", "get", "list", "history", "cancel", "retry", "signal", "resume", "fork", "explain", "release", "queues", "types",
-                              "work", "top", "bench", "doctor", "completion", "serve", "migrate"}) {
+  for (const char* command : {"submit", "start",  "get",   "list",    "history",    "cancel", "retry",
+                              "signal", "resume", "fork",  "explain", "release",    "queues", "types",
+                              "work",   "top",    "bench", "doctor",  "completion", "serve",  "migrate"}) {
     EXPECT_EQ(run({command, "--help"}), kOk) << command;
     EXPECT_THAT(out_.str(), HasSubstr("--help")) << command;
   }

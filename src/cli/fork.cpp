@@ -34,7 +34,8 @@ void add_fork(CLI::App& app, const Program& program, Action& action) {
       ->required()
       ->type_name("N");
   command
-      ->add_option("--workflow-id", flags->new_id, "The new workflow's id (default: made from the request key, printed)")
+      ->add_option("--workflow-id", flags->new_id,
+                   "The new workflow's id (default: made from the request key, printed)")
       ->type_name("WORKFLOW_ID");
   flags->add(*command);
   command->callback(

@@ -27,7 +27,8 @@ std::string when(Time time, Time now) { return fmt::format("{} ({})", format_tim
 void add_run(Fields& fields, const RunState& run, Time now) {
   fields.emplace_back("steps", Cell(fmt::format("{}, in {} events (hapax history shows them)", run.steps, run.events)));
   if (run.stuck > 0) {
-    fields.emplace_back("stuck", Cell(fmt::format("{} turns in a row did not match the history", run.stuck), Colour::red));
+    fields.emplace_back("stuck",
+                        Cell(fmt::format("{} turns in a row did not match the history", run.stuck), Colour::red));
   }
   if (run.wake_at) fields.emplace_back("wakes", Cell(when(*run.wake_at, now)));
   if (run.continued_as) fields.emplace_back("continued as", Cell(run.continued_as->to_string()));
@@ -48,7 +49,8 @@ Fields describe(const Execution& execution, Time now) {
     add_run(fields, execution.run, now);
   } else {
     if (execution.idempotency_key) add("key", *execution.idempotency_key);
-    add("attempt", fmt::format("{} of {}", execution.attempt, std::max(execution.max_attempts, execution.attempt_limit)));
+    add("attempt",
+        fmt::format("{} of {}", execution.attempt, std::max(execution.max_attempts, execution.attempt_limit)));
   }
   if (execution.parent) add("part of", fmt::format("{}, step {}", execution.parent_workflow_id, execution.step));
   if (execution.priority != 0) add("priority", std::to_string(execution.priority));

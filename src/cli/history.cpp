@@ -22,9 +22,8 @@ struct HistoryFlags {
 };
 
 Execution find_run(const Target& target, const HistoryFlags& flags) {
-  const std::optional<Execution> run =
-      flags.run ? target.engine->find(target.name_space, require_id(*flags.run))
-                : find_execution(*target.engine, target.name_space, flags.workflow_id);
+  const std::optional<Execution> run = flags.run ? target.engine->find(target.name_space, require_id(*flags.run))
+                                                 : find_execution(*target.engine, target.name_space, flags.workflow_id);
   if (!run || run->kind != Kind::workflow) throw workflow_not_found(flags.run.value_or(flags.workflow_id));
   return *run;
 }

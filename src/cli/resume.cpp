@@ -17,8 +17,8 @@ int resume(const Program& program, const ControlFlags& flags) {
 }  // namespace
 
 void add_resume(CLI::App& app, const Program& program, Action& action) {
-  auto* command = app.add_subcommand(
-      "resume", "Let a failed, cancelled or timed-out workflow go on from its last completed step");
+  auto* command =
+      app.add_subcommand("resume", "Let a failed, cancelled or timed-out workflow go on from its last completed step");
   auto flags = std::make_shared<ControlFlags>();
   command->add_option("WORKFLOW_ID", flags->id, "The workflow's id")->required()->type_name("");
   flags->add(*command);

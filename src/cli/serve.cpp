@@ -109,7 +109,8 @@ void add_serve(CLI::App& app, const Program& program, Action& action) {
   auto flags = std::make_shared<ServeFlags>();
   flags->add(*command, "--listen", "listen", "ADDRESS:PORT, port 0 for any free one (default: 127.0.0.1:7373)");
   flags->add(*command, "--store", "store", "sqlite:FILE, postgres://…, s3://… or memory: (default: sqlite:hapax.db)");
-  flags->add(*command, "--cache-redis", "redis", "redis://HOST:PORT that caches completed identities (default: none)", "cache");
+  flags->add(*command, "--cache-redis", "redis", "redis://HOST:PORT that caches completed identities (default: none)",
+             "cache");
   flags->add(*command, "--log-level", "log_level", "trace, debug, info, warn, error or off (default: info)");
   flags->add_config(*command);
   command->add_flag("--hints", flags->hints, "Print what to try, also where standard output is no terminal");

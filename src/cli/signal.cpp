@@ -33,7 +33,8 @@ void add_signal(CLI::App& app, const Program& program, Action& action) {
   command->add_option("PAYLOAD", flags->payload, "What comes with it, as JSON; - reads it from standard input")
       ->type_name("");
   flags->add(*command);
-  command->callback([&program, &action, flags] { action = [&program, flags] { return send_signal(program, *flags); }; });
+  command->callback(
+      [&program, &action, flags] { action = [&program, flags] { return send_signal(program, *flags); }; });
 }
 
 }  // namespace hapax

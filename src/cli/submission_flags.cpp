@@ -139,9 +139,10 @@ void SubmissionFlags::add_timing(CLI::App& command) {
     command.add_option("--retry-max", retry_max_, "Where it stops growing (default: 60s)")->type_name("DURATION");
     command.add_option("--timeout", timeout_, "Of one attempt")->type_name("DURATION");
   }
-  command.add_option("--deadline", deadline_, kind_ == Kind::task
-                                                  ? "Of all attempts: a duration from now, or a time"
-                                                  : "Of the whole workflow: a duration from now, or a time")
+  command
+      .add_option("--deadline", deadline_,
+                  kind_ == Kind::task ? "Of all attempts: a duration from now, or a time"
+                                      : "Of the whole workflow: a duration from now, or a time")
       ->type_name("DURATION");
   command
       .add_option("--concurrency-key", concurrency_key_,

@@ -18,7 +18,7 @@ class SubmissionFlags {
   void add(CLI::App& command, Kind kind = Kind::task);
 
   // The submission they make. Reads the input from program.in where it is "-"; nothing there is
-// null. Throws CommandError that names the flag
+  // null. Throws CommandError that names the flag
   // at fault.
   SubmitRequest request(const Program& program) const;
 

@@ -63,7 +63,8 @@ Execution wait_for(const Program& program, const Target& target, Execution execu
     const Duration piece = std::min(program.terminal ? kPieceOnTerminal : kPiece, longest - waited);
     const auto found = await<std::optional<Execution>>([&](auto reply) {
       if (execution.kind == Kind::workflow) {
-        target.engine->wait_workflow(target.name_space, execution.idempotency_key.value_or(""), piece, std::move(reply));
+        target.engine->wait_workflow(target.name_space, execution.idempotency_key.value_or(""), piece,
+                                     std::move(reply));
       } else {
         target.engine->wait_closed(target.name_space, execution.id, piece, std::move(reply));
       }

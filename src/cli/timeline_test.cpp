@@ -56,13 +56,20 @@ TEST(Timeline, AStepAndWhatCameOfItAreOneLine) {
 }
 
 TEST(Timeline, EveryKindOfEventHasItsWords) {
-  std::vector<Event> events{event(1, Event::Kind::side_effect, 1ms, 1, "uuid"), event(2, Event::Kind::version, 1ms, 2, "tax"),
-                            event(3, Event::Kind::sleep, 1ms, 3),  event(4, Event::Kind::fired, 1s, 3),
-                            event(5, Event::Kind::wait_signal, 1s, 4, "go"), event(6, Event::Kind::signal, 2s, 4, "go"),
-                            event(7, Event::Kind::wait_signal, 2s, 5, "late"), event(8, Event::Kind::fired, 3s, 5),
-                            event(9, Event::Kind::child, 3s, 6, "ship"), closed(10, 4s, 6, Status::failed),
-                            event(11, Event::Kind::signal, 4s, 0, "early"), event(12, Event::Kind::stuck, 4s),
-                            event(13, Event::Kind::resumed, 4s), event(14, Event::Kind::forked, 4s, 2),
+  std::vector<Event> events{event(1, Event::Kind::side_effect, 1ms, 1, "uuid"),
+                            event(2, Event::Kind::version, 1ms, 2, "tax"),
+                            event(3, Event::Kind::sleep, 1ms, 3),
+                            event(4, Event::Kind::fired, 1s, 3),
+                            event(5, Event::Kind::wait_signal, 1s, 4, "go"),
+                            event(6, Event::Kind::signal, 2s, 4, "go"),
+                            event(7, Event::Kind::wait_signal, 2s, 5, "late"),
+                            event(8, Event::Kind::fired, 3s, 5),
+                            event(9, Event::Kind::child, 3s, 6, "ship"),
+                            closed(10, 4s, 6, Status::failed),
+                            event(11, Event::Kind::signal, 4s, 0, "early"),
+                            event(12, Event::Kind::stuck, 4s),
+                            event(13, Event::Kind::resumed, 4s),
+                            event(14, Event::Kind::forked, 4s, 2),
                             event(15, Event::Kind::continued, 4s)};
   events[0].value = "7";
   events[2].until = kNoon + 1s;

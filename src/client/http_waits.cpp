@@ -24,7 +24,7 @@ struct HttpClient::Waits::Waiting : Call, std::enable_shared_from_this<Waiting> 
   }
 
   std::mutex mutex;
-  Waits* waits;        // null once it is over
+  Waits* waits;          // null once it is over
   CURL* easy = nullptr;  // the thread's own
   const std::function<void(Outcome)> done;
 };

@@ -83,8 +83,8 @@ ClaimCall call_for(std::int32_t limit, Duration wait = {}) {
 
 std::vector<Execution> claim(Engine& engine, std::int32_t limit, Duration wait = {}) {
   std::vector<Execution> executions;
-  for (Claimed& each : await<std::vector<Claimed>>(
-           [&](auto reply) { engine.claim(call_for(limit, wait), std::move(reply)); })) {
+  for (Claimed& each :
+       await<std::vector<Claimed>>([&](auto reply) { engine.claim(call_for(limit, wait), std::move(reply)); })) {
     executions.push_back(std::move(each.execution));
   }
   return executions;
@@ -109,8 +109,7 @@ ControlOutcome control(Engine& engine, ControlRequest::Action action, const Exec
 }
 
 std::optional<Execution> wait_closed(Engine& engine, const ExecutionId& id, Duration wait) {
-  return await<std::optional<Execution>>(
-      [&](auto reply) { engine.wait_closed(kSpace, id, wait, std::move(reply)); });
+  return await<std::optional<Execution>>([&](auto reply) { engine.wait_closed(kSpace, id, wait, std::move(reply)); });
 }
 
 LeaseToken token_of(const Execution& claimed) {
@@ -121,9 +120,7 @@ Report completed(const Execution& claimed, std::optional<std::string> result = {
   return {token_of(claimed), Report::Completed{std::move(result)}};
 }
 
-Report failed(const Execution& claimed) {
-  return {token_of(claimed), Report::Failed{{"Declined", "no funds"}, false}};
-}
+Report failed(const Execution& claimed) { return {token_of(claimed), Report::Failed{{"Declined", "no funds"}, false}}; }
 
 // The execution as far as a server tells of it.
 Execution told(Execution execution) {
@@ -260,8 +257,7 @@ TEST_F(Remote, HeartbeatsExtendEachLeaseByItsOwnLength) {
   LeaseToken stale = token_of(claimed[0]);
   stale.attempt = 9;
   control(*remote, ControlRequest::Action::cancel, claimed[1].id, "stop");
-  const auto outcomes = heartbeat(
-      *remote, {{token_of(claimed[0]), 1h}, {stale, 1h}, {token_of(claimed[1]), 2h}});
+  const auto outcomes = heartbeat(*remote, {{token_of(claimed[0]), 1h}, {stale, 1h}, {token_of(claimed[1]), 2h}});
   ASSERT_EQ(outcomes.size(), 3U);
   EXPECT_TRUE(outcomes[0].ok);
   EXPECT_FALSE(outcomes[1].ok);
@@ -416,9 +412,8 @@ TEST_F(Remote, AClaimThatWaitsIsAnsweredWhenWorkArrives) {
 
 TEST_F(Remote, AClaimThatWaitsIsTakenBackAtOnceAndTheServerHearsOfIt) {
   std::promise<std::vector<Claimed>> answered;
-  const auto waiting = remote->claim(call_for(1, 60s), [&](Answer<std::vector<Claimed>> answer) {
-    answered.set_value(std::move(answer).get());
-  });
+  const auto waiting = remote->claim(
+      call_for(1, 60s), [&](Answer<std::vector<Claimed>> answer) { answered.set_value(std::move(answer).get()); });
   await_waiting_claims(1);
   const auto start = std::chrono::steady_clock::now();
   waiting->cancel();

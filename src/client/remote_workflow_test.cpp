@@ -169,7 +169,8 @@ TEST_F(RemoteWorkflow, ItsHistoryIsReadOverManyPages) {
   for (std::int32_t step = 1; step <= 2500; ++step) turn.commands.push_back(wait_for(step, "s"));
   ASSERT_TRUE(commit(*remote, turn).accepted);
   EXPECT_EQ(remote->history(kSpace, id, 0, 10'000).size(), 2500U);
-  for (const auto& [after, limit] : {std::pair(0, 3), std::pair(1200, 1100), std::pair(2400, 1000), std::pair(9999, 10)}) {
+  for (const auto& [after, limit] :
+       {std::pair(0, 3), std::pair(1200, 1100), std::pair(2400, 1000), std::pair(9999, 10)}) {
     EXPECT_EQ(json_of(remote->history(kSpace, id, after, limit)), json_of(local->history(kSpace, id, after, limit)));
   }
   ExecutionId unknown = id;

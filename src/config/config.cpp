@@ -28,18 +28,19 @@ using Words = std::vector<std::string>;
 // core/settings.h and core/activity.h refuse what they do not know; these lists are here for the "did you mean".
 const Words kQueueKeys{"retention",         "rate_limit",   "burst",           "max_running",
                        "concurrency_limit", "cancel_grace", "idempotency_ttl", "paused"};
-const Words kTypeKeys{"queue",    "identity",     "identity_fields", "scope",   "reuse",  "on_duplicate", "idempotency_ttl",
-                      "priority", "max_attempts", "retry",           "timeout", "deadline"};
+const Words kTypeKeys{"queue",           "identity", "identity_fields", "scope", "reuse",   "on_duplicate",
+                      "idempotency_ttl", "priority", "max_attempts",    "retry", "timeout", "deadline"};
 const Words kRetryKeys{"initial", "factor", "max"};
 const Words kActivityKeys{"name", "enabled", "workflow", "tasks", "trigger", "dedupe_key_strategy"};
 const Words kStartedKeys{"type", "input", "queue"};
 const Words kTriggerKeys{"cron", "event"};
-const Words kCronKeys{"expression", "timezone", "misfire_policy", "catchup_limit", "misfire_grace", "overlap", "jitter"};
+const Words kCronKeys{"expression",    "timezone", "misfire_policy", "catchup_limit",
+                      "misfire_grace", "overlap",  "jitter"};
 const Words kEventKeys{"type", "source", "subject", "where"};
 const Words kWhereKeys{"pointer", "equals", "prefix", "exists"};
 const Words kTokenKeys{"token", "token_env", "namespace"};
-const Words kSections{"server", "identity", "retention", "queues",   "types",
-                      "activities", "cache",   "cleanup",   "requests", "tokens"};
+const Words kSections{"server",     "identity", "retention", "queues",   "types",
+                      "activities", "cache",    "cleanup",   "requests", "tokens"};
 
 std::optional<LogLevel> parse_log_level(std::string_view text) {
   constexpr std::array<std::string_view, 6> kNames{"trace", "debug", "info", "warn", "error", "off"};
@@ -80,10 +81,11 @@ class ConfigReader {
   // What read() gave, as a whole: only what is in force counts here.
   static void check_exposure(const Config& config, const ConfigDocument& document) {
     if (config.listen.is_loopback() || config.insecure || !config.tokens.empty()) return;
-    throw document.error("/server/listen",
-                         fmt::format("\"{}\" is open to other machines and no tokens are set, so anybody could use this server; add "
-                                     "[tokens.NAME] token = \"…\", or say [server] insecure = true",
-                                     config.listen.host));
+    throw document.error(
+        "/server/listen",
+        fmt::format("\"{}\" is open to other machines and no tokens are set, so anybody could use this server; add "
+                    "[tokens.NAME] token = \"…\", or say [server] insecure = true",
+                    config.listen.host));
   }
 
  private:
@@ -117,8 +119,9 @@ class ConfigReader {
     for (const auto& [name, value] : table.members) {
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       const auto hint = suggestion(name, known);
-      throw document_.error(at + "/" + pointer_step(name),
-                            hint.empty() ? fmt::format("unknown key; known are {}", fmt::join(known, ", ")) : "unknown key" + hint);
+      throw document_.error(
+          at + "/" + pointer_step(name),
+          hint.empty() ? fmt::format("unknown key; known are {}", fmt::join(known, ", ")) : "unknown key" + hint);
     }
   }
 
@@ -139,7 +142,8 @@ class ConfigReader {
     }
     if (auto store = server.string("store")) {
       if (store->find(':') == std::string::npos) {
-        throw InvalidField("/server/store", fmt::format("\"{0}\" is no store; a file is written \"sqlite:{0}\"", *store));
+        throw InvalidField("/server/store",
+                           fmt::format("\"{0}\" is no store; a file is written \"sqlite:{0}\"", *store));
       }
       config_.store = *store;
     }
@@ -147,13 +151,15 @@ class ConfigReader {
       const bool scalar = size->is(Json::Kind::number) || size->is(Json::Kind::string);
       const auto bytes = scalar ? parse_size(size->text) : std::nullopt;
       if (!bytes || *bytes == 0 || *bytes > (1ull << 30)) {
-        throw InvalidField("/server/max_body", fmt::format("{} is no size from 1 byte to 1 GiB; write e.g. \"8MiB\" or 65536",
-                                                           scalar ? '"' + size->text + '"' : "this"));
+        throw InvalidField("/server/max_body",
+                           fmt::format("{} is no size from 1 byte to 1 GiB; write e.g. \"8MiB\" or 65536",
+                                       scalar ? '"' + size->text + '"' : "this"));
       }
       config_.max_body_bytes = *bytes;
     }
     if (auto threads = server.integer("threads", 0, 256)) config_.threads = static_cast<std::int32_t>(*threads);
-    if (auto level = server.word("log_level", parse_log_level, "trace, debug, info, warn, error, off")) config_.log_level = *level;
+    if (auto level = server.word("log_level", parse_log_level, "trace, debug, info, warn, error, off"))
+      config_.log_level = *level;
     if (auto insecure = server.boolean("insecure")) config_.insecure = *insecure;
     server.done();
   }
@@ -162,7 +168,8 @@ class ConfigReader {
     FieldReader identity(section("identity"), "/identity");
     if (auto strategy = identity.word("undeclared", parse_strategy, "always_unique, strict, caller_provided")) {
       if (*strategy == Strategy::contextual) {
-        throw InvalidField("/identity/undeclared", "an undeclared type has no identity_fields; declare it in [types.NAME] instead");
+        throw InvalidField("/identity/undeclared",
+                           "an undeclared type has no identity_fields; declare it in [types.NAME] instead");
       }
       config_.undeclared = *strategy;
     }
@@ -240,22 +247,26 @@ class ConfigReader {
     TokenSettings settings{name, reader.string("token").value_or(""), reader.name("namespace")};
     const auto variable = reader.string("token_env");
     reader.done();
-    if (table.find("token") && variable) throw InvalidField(at + "/token_env", "token is given too; remove one of them");
+    if (table.find("token") && variable)
+      throw InvalidField(at + "/token_env", "token is given too; remove one of them");
     if (!table.find("token") && !variable) {
       throw InvalidField(at, "write token = \"…\", or token_env = \"VARIABLE\" to take it from the environment");
     }
     if (variable) {
       const auto found = environment_.find(*variable);
-      if (found == environment_.end()) throw InvalidField(at + "/token_env", fmt::format("the variable {} is not set", *variable));
+      if (found == environment_.end())
+        throw InvalidField(at + "/token_env", fmt::format("the variable {} is not set", *variable));
       settings.token = found->second;
     }
     const std::string source = at + (variable ? "/token_env" : "/token");
-    const bool printable = std::all_of(settings.token.begin(), settings.token.end(), [](char c) { return c > ' ' && c < 127; });
+    const bool printable =
+        std::all_of(settings.token.begin(), settings.token.end(), [](char c) { return c > ' ' && c < 127; });
     if (settings.token.empty() || !printable) {
       throw InvalidField(source, "a token is one or more printable ASCII characters without blanks");
     }
     for (const auto& other : config_.tokens) {
-      if (other.token == settings.token) throw InvalidField(source, fmt::format("is the same token as [tokens.{}]", other.name));
+      if (other.token == settings.token)
+        throw InvalidField(source, fmt::format("is the same token as [tokens.{}]", other.name));
     }
     return settings;
   }
@@ -320,8 +331,14 @@ Environment process_environment() {
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) {
-  static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 8> kUnits{
-      {{"", 1}, {"B", 1}, {"KB", 1000}, {"MB", 1000'000}, {"GB", 1000'000'000}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}}};
+  static constexpr std::array<std::pair<std::string_view, std::uint64_t>, 8> kUnits{{{"", 1},
+                                                                                     {"B", 1},
+                                                                                     {"KB", 1000},
+                                                                                     {"MB", 1000'000},
+                                                                                     {"GB", 1000'000'000},
+                                                                                     {"KiB", 1 << 10},
+                                                                                     {"MiB", 1 << 20},
+                                                                                     {"GiB", 1 << 30}}};
   std::uint64_t count = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (failure != std::errc() || count > (1ull << 32)) return {};

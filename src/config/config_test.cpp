@@ -20,7 +20,8 @@ Config parse(std::string_view toml, const Environment& environment = {}, const s
   return parse_config(toml, "hapax.toml", environment, flags);
 }
 
-std::string refusal(std::string_view toml, const Environment& environment = {}, const std::vector<FlagValue>& flags = {}) {
+std::string refusal(std::string_view toml, const Environment& environment = {},
+                    const std::vector<FlagValue>& flags = {}) {
   try {
     parse(toml, environment, flags);
   } catch (const ConfigError& e) {
@@ -49,7 +50,8 @@ TEST(Config, ABadValueIsAnErrorEvenWhereAnotherOneWins) {
   EXPECT_THAT(refusal("[server]\nlisten = \"nowhere\"\n", {{"HAPAX_LISTEN", "127.0.0.1:0"}}),
               StartsWith("hapax.toml:2: [server] listen:"));
   EXPECT_THAT(refusal("", {{"HAPAX_LISTEN", "nowhere"}}, flag), HasSubstr("HAPAX_LISTEN"));
-  EXPECT_EQ(refusal("[server]\nlisten = \"0.0.0.0:80\"\n", {}, flag), "accepted") << "what is not in force exposes nothing";
+  EXPECT_EQ(refusal("[server]\nlisten = \"0.0.0.0:80\"\n", {}, flag), "accepted")
+      << "what is not in force exposes nothing";
 }
 
 TEST(Config, ReadsEveryKey) {
@@ -129,30 +131,44 @@ TEST(Config, BadValueNamesFileLineKeyAndWhatToWrite) {
   EXPECT_THAT(refusal("[server]\n\n[queues.payments]\nrate_limit = \"1/sec\"\nretention = \"30x\"\n"),
               AllOf(StartsWith("hapax.toml:5: [queues.payments] retention: must be a duration such as"),
                     EndsWith(", not \"30x\"")));
-  EXPECT_THAT(refusal("[queues.q]\nrate_limit = \"fast\"\n"), StartsWith("hapax.toml:2: [queues.q] rate_limit: must be a rate"));
-  EXPECT_THAT(refusal("[queues.q]\nmax_running = -1\n"), StartsWith("hapax.toml:2: [queues.q] max_running: must be an integer"));
-  EXPECT_THAT(refusal("[types.t]\nreuse = \"sometimes\"\n"), StartsWith("hapax.toml:2: [types.t] reuse: must be one of"));
-  EXPECT_THAT(refusal("[types.t]\n\nretry = { initial = \"soon\" }\n"), StartsWith("hapax.toml:3: [types.t] retry.initial: must be"));
-  EXPECT_THAT(refusal("[server]\nlisten = \"7373\"\n"), StartsWith("hapax.toml:2: [server] listen: \"7373\" is no address"));
+  EXPECT_THAT(refusal("[queues.q]\nrate_limit = \"fast\"\n"),
+              StartsWith("hapax.toml:2: [queues.q] rate_limit: must be a rate"));
+  EXPECT_THAT(refusal("[queues.q]\nmax_running = -1\n"),
+              StartsWith("hapax.toml:2: [queues.q] max_running: must be an integer"));
+  EXPECT_THAT(refusal("[types.t]\nreuse = \"sometimes\"\n"),
+              StartsWith("hapax.toml:2: [types.t] reuse: must be one of"));
+  EXPECT_THAT(refusal("[types.t]\n\nretry = { initial = \"soon\" }\n"),
+              StartsWith("hapax.toml:3: [types.t] retry.initial: must be"));
+  EXPECT_THAT(refusal("[server]\nlisten = \"7373\"\n"),
+              StartsWith("hapax.toml:2: [server] listen: \"7373\" is no address"));
   EXPECT_THAT(refusal("[server]\nstore = \"hapax.db\"\n"), HasSubstr("a file is written \"sqlite:hapax.db\""));
-  EXPECT_THAT(refusal("[server]\nmax_body = \"huge\"\n"), StartsWith("hapax.toml:2: [server] max_body: \"huge\" is no size"));
+  EXPECT_THAT(refusal("[server]\nmax_body = \"huge\"\n"),
+              StartsWith("hapax.toml:2: [server] max_body: \"huge\" is no size"));
   EXPECT_THAT(refusal("[server]\nmax_body = 0\n"), StartsWith("hapax.toml:2: [server] max_body: \"0\" is no size"));
-  EXPECT_THAT(refusal("[server]\nthreads = \"many\"\n"), StartsWith("hapax.toml:2: [server] threads: must be an integer"));
-  EXPECT_THAT(refusal("[server]\nlog_level = \"loud\"\n"), StartsWith("hapax.toml:2: [server] log_level: must be one of trace"));
-  EXPECT_THAT(refusal("[identity]\nundeclared = \"contextual\"\n"), StartsWith("hapax.toml:2: [identity] undeclared: an undeclared"));
+  EXPECT_THAT(refusal("[server]\nthreads = \"many\"\n"),
+              StartsWith("hapax.toml:2: [server] threads: must be an integer"));
+  EXPECT_THAT(refusal("[server]\nlog_level = \"loud\"\n"),
+              StartsWith("hapax.toml:2: [server] log_level: must be one of trace"));
+  EXPECT_THAT(refusal("[identity]\nundeclared = \"contextual\"\n"),
+              StartsWith("hapax.toml:2: [identity] undeclared: an undeclared"));
   EXPECT_THAT(refusal("[cleanup]\ninterval = \"0\"\n"), StartsWith("hapax.toml:2: [cleanup] interval: must be longer"));
-  EXPECT_THAT(refusal("[requests]\nttl_days = 0\n"), StartsWith("hapax.toml:2: [requests] ttl_days: must be an integer"));
+  EXPECT_THAT(refusal("[requests]\nttl_days = 0\n"),
+              StartsWith("hapax.toml:2: [requests] ttl_days: must be an integer"));
   EXPECT_THAT(refusal("[retention]\ntasks = 1979-05-27\n"), StartsWith("hapax.toml:2: [retention] tasks: is a date"));
 }
 
 TEST(Config, UnknownKeySuggestsTheNearest) {
   EXPECT_EQ(refusal("[queues.payments]\nretenton = \"30d\"\n"),
             "hapax.toml:2: [queues.payments] retenton: unknown key; did you mean \"retention\"?");
-  EXPECT_EQ(refusal("[types.t]\nmax_attempt = 3\n"), "hapax.toml:2: [types.t] max_attempt: unknown key; did you mean \"max_attempts\"?");
-  EXPECT_EQ(refusal("[types.t.retry]\nfaktor = 3\n"), "hapax.toml:2: [types.t] retry.faktor: unknown key; did you mean \"factor\"?");
-  EXPECT_EQ(refusal("[server]\nlisten_on = \"x\"\n"), "hapax.toml:2: [server] listen_on: unknown key; did you mean \"listen\"?");
+  EXPECT_EQ(refusal("[types.t]\nmax_attempt = 3\n"),
+            "hapax.toml:2: [types.t] max_attempt: unknown key; did you mean \"max_attempts\"?");
+  EXPECT_EQ(refusal("[types.t.retry]\nfaktor = 3\n"),
+            "hapax.toml:2: [types.t] retry.faktor: unknown key; did you mean \"factor\"?");
+  EXPECT_EQ(refusal("[server]\nlisten_on = \"x\"\n"),
+            "hapax.toml:2: [server] listen_on: unknown key; did you mean \"listen\"?");
   EXPECT_EQ(refusal("\n[sever]\n"), "hapax.toml:2: sever: no such section; did you mean \"server\"?");
-  EXPECT_THAT(refusal("[cleanup]\ncolour = 1\n"), StartsWith("hapax.toml:2: [cleanup] colour: unknown key; known are interval"));
+  EXPECT_THAT(refusal("[cleanup]\ncolour = 1\n"),
+              StartsWith("hapax.toml:2: [cleanup] colour: unknown key; known are interval"));
 }
 
 TEST(Config, ActivitiesHaveTheMembersThatTheApiTakes) {
@@ -196,15 +212,18 @@ TEST(Config, WhatIsWrongInAnActivityNamesTheLine) {
               EndsWith("trigger.cron.expresion: unknown key; did you mean \"expression\"?"));
   EXPECT_THAT(refusal(start + "[activities.a.trigger.event]\nwhere = [{ ponter = \"/x\" }]\n"),
               EndsWith("trigger.event.where.0.ponter: unknown key; did you mean \"pointer\"?"));
-  EXPECT_THAT(refusal(start + "dedupe_key_strategy = \"per_window\"\ntrigger = { cron = { expression = \"@daily\" } }\n"),
-              StartsWith("hapax.toml:3: [activities.a] dedupe_key_strategy: "));
+  EXPECT_THAT(
+      refusal(start + "dedupe_key_strategy = \"per_window\"\ntrigger = { cron = { expression = \"@daily\" } }\n"),
+      StartsWith("hapax.toml:3: [activities.a] dedupe_key_strategy: "));
   EXPECT_THAT(refusal("[activities.\"a:b\"]\n"), AllOf(StartsWith("hapax.toml:1: "), HasSubstr("the name ")));
 }
 
 TEST(Config, KeyOutsideItsSectionSaysWhereItBelongs) {
-  EXPECT_EQ(refusal("listen = \"127.0.0.1:1\"\n"), "hapax.toml:1: listen: belongs into a section; write [server] on a line above it");
+  EXPECT_EQ(refusal("listen = \"127.0.0.1:1\"\n"),
+            "hapax.toml:1: listen: belongs into a section; write [server] on a line above it");
   EXPECT_EQ(refusal("server = 3\n"), "hapax.toml:1: server: is a section; write [server]");
-  EXPECT_THAT(refusal("[queues]\nretention = \"1d\"\n"), StartsWith("hapax.toml:2: [queues.retention]: must be a table"));
+  EXPECT_THAT(refusal("[queues]\nretention = \"1d\"\n"),
+              StartsWith("hapax.toml:2: [queues.retention]: must be a table"));
 }
 
 TEST(Config, SyntaxErrorNamesTheLine) {
@@ -213,19 +232,20 @@ TEST(Config, SyntaxErrorNamesTheLine) {
 }
 
 TEST(Config, NameOfAQueueIsChecked) {
-  EXPECT_THAT(refusal("[queues.\"\"]\n"), AllOf(StartsWith("hapax.toml:1: [queues.]: the name "), HasSubstr("1 to 128 bytes")));
+  EXPECT_THAT(refusal("[queues.\"\"]\n"),
+              AllOf(StartsWith("hapax.toml:1: [queues.]: the name "), HasSubstr("1 to 128 bytes")));
 }
 
 TEST(Config, EnvironmentOverridesTheFile) {
-  const Config config = parse("[server]\nstore = \"memory:\"\nthreads = 1\n",
-                              {{"HAPAX_STORE", "sqlite:other.db"},
-                               {"HAPAX_SERVER_THREADS", "2"},
-                               {"HAPAX_IDENTITY_UNDECLARED", "strict"},
-                               {"HAPAX_CACHE_REDIS", "unix:/run/redis.sock"},
-                               {"HAPAX_CLEANUP_INTERVAL", "5m"},
-                               {"HAPAX_REQUESTS_TTL_DAYS", "1"},
-                               {"HAPAX_INSECURE", "true"},
-                               {"PATH", "/bin"}});
+  const Config config =
+      parse("[server]\nstore = \"memory:\"\nthreads = 1\n", {{"HAPAX_STORE", "sqlite:other.db"},
+                                                             {"HAPAX_SERVER_THREADS", "2"},
+                                                             {"HAPAX_IDENTITY_UNDECLARED", "strict"},
+                                                             {"HAPAX_CACHE_REDIS", "unix:/run/redis.sock"},
+                                                             {"HAPAX_CLEANUP_INTERVAL", "5m"},
+                                                             {"HAPAX_REQUESTS_TTL_DAYS", "1"},
+                                                             {"HAPAX_INSECURE", "true"},
+                                                             {"PATH", "/bin"}});
   EXPECT_EQ(config.store, "sqlite:other.db");
   EXPECT_EQ(config.threads, 2);
   EXPECT_EQ(config.undeclared, Strategy::strict);
@@ -241,22 +261,26 @@ TEST(Config, FlagsOverrideTheEnvironment) {
 }
 
 TEST(Config, ErrorsNameTheVariableOrFlagAtFault) {
-  EXPECT_THAT(refusal("", {{"HAPAX_LISTEN", "nowhere"}}), StartsWith("environment variable HAPAX_LISTEN: [server] listen: \"nowhere\""));
+  EXPECT_THAT(refusal("", {{"HAPAX_LISTEN", "nowhere"}}),
+              StartsWith("environment variable HAPAX_LISTEN: [server] listen: \"nowhere\""));
   EXPECT_EQ(refusal("", {{"HAPAX_THREADS", "many"}}),
             "environment variable HAPAX_THREADS: [server] threads: must be an integer from 0 to 256, not \"many\"");
-  EXPECT_THAT(refusal("", {}, {{"--log-level", "server", "log_level", "loud"}}), StartsWith("--log-level: [server] log_level: must be one of"));
+  EXPECT_THAT(refusal("", {}, {{"--log-level", "server", "log_level", "loud"}}),
+              StartsWith("--log-level: [server] log_level: must be one of"));
 }
 
 TEST(Config, UnknownVariableIsAnError) {
   EXPECT_EQ(refusal("", {{"HAPAX_LISTNE", "x"}}),
             "environment variable HAPAX_LISTNE: no setting is called so; did you mean \"HAPAX_LISTEN\"?");
-  EXPECT_THAT(refusal("", {{"HAPAX_LISTEN", "127.0.0.1:1"}, {"HAPAX_SERVER_LISTEN", "127.0.0.1:2"}}), HasSubstr("sets the same"));
+  EXPECT_THAT(refusal("", {{"HAPAX_LISTEN", "127.0.0.1:1"}, {"HAPAX_SERVER_LISTEN", "127.0.0.1:2"}}),
+              HasSubstr("sets the same"));
   EXPECT_EQ(refusal("", {{"HAPAX_TEST_SEED", "1"}, {"HAPAX_BENCH_ROWS", "1"}, {"HAPAX_CONFIG", "x"}}), "accepted");
 }
 
 TEST(Config, ListeningToTheWorldNeedsTokensOrAWord) {
-  EXPECT_THAT(refusal("[server]\nlisten = \"0.0.0.0:7373\"\n"),
-              AllOf(StartsWith("hapax.toml:2: [server] listen: "), HasSubstr("[tokens.NAME]"), HasSubstr("insecure = true")));
+  EXPECT_THAT(
+      refusal("[server]\nlisten = \"0.0.0.0:7373\"\n"),
+      AllOf(StartsWith("hapax.toml:2: [server] listen: "), HasSubstr("[tokens.NAME]"), HasSubstr("insecure = true")));
   EXPECT_THAT(refusal("", {}, {{"--listen", "server", "listen", "[::]:1"}}), StartsWith("--listen: "));
   EXPECT_EQ(refusal("[server]\nlisten = \"0.0.0.0:7373\"\ninsecure = true\n"), "accepted");
   EXPECT_EQ(refusal("[server]\nlisten = \"0.0.0.0:7373\"\n[tokens.a]\ntoken = \"t\"\n"), "accepted");
@@ -269,11 +293,16 @@ TEST(Config, TokenMayComeFromTheEnvironment) {
 }
 
 TEST(Config, BadTokensAreRefusedWithoutBeingShown) {
-  EXPECT_EQ(refusal("[tokens.shop]\ntoken_env = \"SHOP\"\n"), "hapax.toml:2: [tokens.shop] token_env: the variable SHOP is not set");
-  EXPECT_THAT(refusal("[tokens.shop]\nnamespace = \"shop\"\n"), StartsWith("hapax.toml:1: [tokens.shop]: write token ="));
-  EXPECT_THAT(refusal("[tokens.shop]\ntoken = \"a\"\ntoken_env = \"A\"\n"), StartsWith("hapax.toml:3: [tokens.shop] token_env: token is given too"));
-  EXPECT_THAT(refusal("[tokens.shop]\ntoken = \"two words\"\n"), AllOf(StartsWith("hapax.toml:2: "), Not(HasSubstr("two words"))));
-  EXPECT_THAT(refusal("[tokens.shop]\ntoken = 123456\n"), AllOf(StartsWith("hapax.toml:2: "), Not(HasSubstr("123456"))));
+  EXPECT_EQ(refusal("[tokens.shop]\ntoken_env = \"SHOP\"\n"),
+            "hapax.toml:2: [tokens.shop] token_env: the variable SHOP is not set");
+  EXPECT_THAT(refusal("[tokens.shop]\nnamespace = \"shop\"\n"),
+              StartsWith("hapax.toml:1: [tokens.shop]: write token ="));
+  EXPECT_THAT(refusal("[tokens.shop]\ntoken = \"a\"\ntoken_env = \"A\"\n"),
+              StartsWith("hapax.toml:3: [tokens.shop] token_env: token is given too"));
+  EXPECT_THAT(refusal("[tokens.shop]\ntoken = \"two words\"\n"),
+              AllOf(StartsWith("hapax.toml:2: "), Not(HasSubstr("two words"))));
+  EXPECT_THAT(refusal("[tokens.shop]\ntoken = 123456\n"),
+              AllOf(StartsWith("hapax.toml:2: "), Not(HasSubstr("123456"))));
   EXPECT_EQ(refusal("[tokens.a]\ntoken = \"x\"\n[tokens.b]\ntoken = \"x\"\n"),
             "hapax.toml:4: [tokens.b] token: is the same token as [tokens.a]");
 }

@@ -20,7 +20,8 @@ class ConfigError : public std::runtime_error {
 
 struct ConfigDocument {
   Json root;
-  std::map<std::string, std::string, std::less<>> origins;  // by JSON pointer: "hapax.toml:7", "HAPAX_LISTEN", "--listen"
+  std::map<std::string, std::string, std::less<>>
+      origins;  // by JSON pointer: "hapax.toml:7", "HAPAX_LISTEN", "--listen"
 
   // Sets /section/key, in place of what is there.
   void set(std::string_view section, std::string_view key, Json value, std::string origin);

@@ -19,7 +19,7 @@ constexpr std::array kScalarKeys{
     ScalarKey{"identity", "undeclared", ValueForm::text}, ScalarKey{"identity", "ttl", ValueForm::text},
     ScalarKey{"retention", "tasks", ValueForm::text},     ScalarKey{"retention", "workflows", ValueForm::text},
     ScalarKey{"cache", "redis", ValueForm::text},         ScalarKey{"cleanup", "interval", ValueForm::text},
-       ScalarKey{"requests", "ttl_days", ValueForm::number},
+    ScalarKey{"requests", "ttl_days", ValueForm::number},
 };
 
 std::string upper(std::string_view text) {

@@ -20,7 +20,8 @@ bool ListenAddress::is_loopback() const { return host.starts_with("127.") || hos
 
 std::variant<ListenAddress, std::string> parse_listen(std::string_view text) {
   const auto wrong = [&](std::string_view why) {
-    return fmt::format("\"{}\" is no address to listen on: {}; write e.g. \"127.0.0.1:7373\" or \"[::1]:7373\"", text, why);
+    return fmt::format("\"{}\" is no address to listen on: {}; write e.g. \"127.0.0.1:7373\" or \"[::1]:7373\"", text,
+                       why);
   };
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong("the port is missing");

@@ -120,7 +120,8 @@ TEST(CloudEvent, HasDataInOneFormOnly) {
 }
 
 TEST(BinaryEvent, IsTheSameAsTheStructuredOne) {
-  EXPECT_EQ(canonical_json(parse(R"(,"id":"e1","data":{"a":1})").document), document_of("application/json", R"({"a":1})"));
+  EXPECT_EQ(canonical_json(parse(R"(,"id":"e1","data":{"a":1})").document),
+            document_of("application/json", R"({"a":1})"));
 }
 
 TEST(BinaryEvent, TakesAJsonBodyAsData) {

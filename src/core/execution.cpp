@@ -8,8 +8,8 @@ std::string_view to_string(Kind kind) { return kind == Kind::task ? "task" : "wo
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kStatusWords{"pending",   "running", "suspended", "completed",
-                                                       "failed", "cancelled", "timed_out"};
+constexpr std::array<std::string_view, 7> kStatusWords{"pending", "running",   "suspended", "completed",
+                                                       "failed",  "cancelled", "timed_out"};
 
 }  // namespace
 

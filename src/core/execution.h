@@ -50,10 +50,10 @@ struct AttemptRecord {
 
 // What a workflow has beyond a task.
 struct RunState {
-  std::int64_t events = 0;  // the number of the latest event of its history
-  std::int64_t seen = 0;    // the latest event that the last turn knew
-  std::int32_t steps = 0;   // commands so far
-  std::int32_t stuck = 0;   // turns in a row that did not match the history
+  std::int64_t events = 0;      // the number of the latest event of its history
+  std::int64_t seen = 0;        // the latest event that the last turn knew
+  std::int32_t steps = 0;       // commands so far
+  std::int32_t stuck = 0;       // turns in a row that did not match the history
   std::optional<Time> wake_at;  // of a suspended one: a timer ends, or a stuck turn is tried again
   std::optional<ExecutionId> continued_as;
 
@@ -91,7 +91,7 @@ struct Execution {
   std::optional<Time> started_at;  // of the latest attempt
   std::optional<Time> finished_at;
   std::optional<Time> cancel_requested_at;
-  std::optional<Time> cancel_by;  // the grace of a requested cancel ends
+  std::optional<Time> cancel_by;      // the grace of a requested cancel ends
   std::optional<std::string> result;  // JSON; absent is nothing returned, which is not the JSON null
   std::optional<AttemptError> error;  // of the last attempt that failed
   std::vector<AttemptRecord> failed_attempts;

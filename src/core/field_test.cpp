@@ -80,7 +80,8 @@ TEST(FieldReader, RefusesWhatWasNotAskedFor) {
                        r.done();
                      }),
             "/at/quue is not known here; known are queue, type");
-  EXPECT_EQ(error_of(R"({"quue":"q"})", [](auto& r) { r.done(); }), "/at/quue is not known here; nothing is to be said");
+  EXPECT_EQ(error_of(R"({"quue":"q"})", [](auto& r) { r.done(); }),
+            "/at/quue is not known here; nothing is to be said");
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ struct Hash {
 
   auto operator<=>(const Hash&) const = default;
 
-  std::string to_string() const;                           // sha256:<64 hex digits>
-  static std::optional<Hash> parse(std::string_view text); // with or without the "sha256:"
+  std::string to_string() const;                            // sha256:<64 hex digits>
+  static std::optional<Hash> parse(std::string_view text);  // with or without the "sha256:"
 };
 
 using InputHash = Hash<struct InputTag>;        // of the canonical input

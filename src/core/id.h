@@ -19,8 +19,8 @@ struct ExecutionId {
 
   auto operator<=>(const ExecutionId&) const = default;
 
-  std::string to_string() const;                                  // 019bf2d4-…, lower case
-  static std::optional<ExecutionId> parse(std::string_view text); // any UUID, either case
+  std::string to_string() const;                                   // 019bf2d4-…, lower case
+  static std::optional<ExecutionId> parse(std::string_view text);  // any UUID, either case
 };
 
 // Fills the range from the operating system's secure generator.

@@ -20,7 +20,13 @@ std::optional<Strategy> parse_strategy(std::string_view text);
 
 // The space in which a key is unique. The tag keeps a custom scope named "payments" apart from the queue of that name.
 struct Scope {
-  enum class Tag : std::uint8_t { type, queue, global, custom, workflow };  // workflow: of workflow ids, and only of those
+  enum class Tag : std::uint8_t {
+    type,
+    queue,
+    global,
+    custom,
+    workflow
+  };  // workflow: of workflow ids, and only of those
 
   Tag tag = Tag::type;
   std::string name;  // of a custom scope only; a type's or queue's name comes from the submission

@@ -18,9 +18,9 @@ struct Json {
 
   Kind kind = Kind::null;
   bool boolean = false;
-  std::string text;                                  // a string's characters, or a number's literal as written
-  std::vector<Json> items;                           // of an array
-  std::vector<std::pair<std::string, Json>> members; // of an object
+  std::string text;                                   // a string's characters, or a number's literal as written
+  std::vector<Json> items;                            // of an array
+  std::vector<std::pair<std::string, Json>> members;  // of an object
 
   // Defined once the class is whole: clang cannot derive them while a vector of it is still incomplete.
   Json();

@@ -26,7 +26,8 @@ TEST(IdempotencyKeys, AreOneTo255BytesAndNotBlank) {
   EXPECT_NE(check_idempotency_key(std::string(256, 'k')), std::nullopt);
   EXPECT_NE(check_idempotency_key(""), std::nullopt);
   EXPECT_NE(check_idempotency_key(" \t "), std::nullopt);
-  for (const char* white : {"\u0085", "\u00a0", "\u1680", "\u2000", "\u200a", "\u2028", "\u202f", "\u205f", "\u3000", " \u3000\n"}) {
+  for (const char* white :
+       {"\u0085", "\u00a0", "\u1680", "\u2000", "\u200a", "\u2028", "\u202f", "\u205f", "\u3000", " \u3000\n"}) {
     EXPECT_NE(check_idempotency_key(white), std::nullopt) << white;
   }
   EXPECT_EQ(check_idempotency_key("\u200b"), std::nullopt) << "a zero width space is no White_Space";

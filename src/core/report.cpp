@@ -21,9 +21,10 @@ bool says_the_same(const Execution& execution, const Report& report) {
            execution.result == completed->result;
   }
   const AttemptError& error = std::get<Report::Failed>(report.outcome).error;
-  return std::any_of(execution.failed_attempts.begin(), execution.failed_attempts.end(), [&](const AttemptRecord& record) {
-    return record.attempt == report.token.attempt && record.reported && record.error == error;
-  });
+  return std::any_of(execution.failed_attempts.begin(), execution.failed_attempts.end(),
+                     [&](const AttemptRecord& record) {
+                       return record.attempt == report.token.attempt && record.reported && record.error == error;
+                     });
 }
 
 namespace {

@@ -21,7 +21,7 @@ enum class OnDuplicate : std::uint8_t { give_back, error };
 std::string_view to_string(OnDuplicate on_duplicate);
 std::optional<OnDuplicate> parse_on_duplicate(std::string_view text);  // "return", "error"
 
-constexpr std::int32_t kMaxPriority = 1000;       // and its negative
+constexpr std::int32_t kMaxPriority = 1000;  // and its negative
 constexpr std::size_t kMaxIdentityFields = 64;
 constexpr std::int32_t kMaxAttemptsLimit = 1000;  // of max_attempts
 

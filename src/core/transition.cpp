@@ -132,7 +132,8 @@ bool expire(Execution& execution, Time now) {
   }
   if (execution.status != Status::running) return false;
   if (has_come(execution.cancel_by, now)) {
-    end_attempt(execution, {"CancelGraceExceeded", "the worker did not stop within the grace of the cancel"}, false, now);
+    end_attempt(execution, {"CancelGraceExceeded", "the worker did not stop within the grace of the cancel"}, false,
+                now);
     close(execution, Status::cancelled, now);
   } else if (has_come(execution.deadline_at, now)) {
     end_attempt(execution, {"DeadlineExceeded", "the deadline passed while it was running"}, false, now);

@@ -13,7 +13,7 @@ namespace hapax {
 namespace {
 
 constexpr std::array<std::string_view, 17> kEventWords{
-    "task",      "sleep",  "wait_signal", "child",     "side_effect", "version", "closed",  "fired",    "signal",
+    "task",      "sleep",  "wait_signal", "child",     "side_effect", "version", "closed", "fired",    "signal",
     "completed", "failed", "cancelled",   "timed_out", "stuck",       "resumed", "forked", "continued"};
 
 }  // namespace
@@ -37,7 +37,7 @@ bool is_step_id(const ExecutionId& id) { return id.bytes[6] >> 4 == 8; }
 ExecutionId step_id(const ExecutionId& run, std::string_view type, std::int32_t step) {
   const auto digest = sha256(step_name(run, type, step));
   ExecutionId id = run;
-  std::copy_n(digest.begin(), 10, id.bytes.begin() + 6);  // the first six bytes are the run's time
+  std::copy_n(digest.begin(), 10, id.bytes.begin() + 6);                 // the first six bytes are the run's time
   id.bytes[6] = static_cast<std::uint8_t>((id.bytes[6] & 0x0f) | 0x80);  // version 8: made by a rule of one's own
   id.bytes[8] = static_cast<std::uint8_t>((id.bytes[8] & 0x3f) | 0x80);
   return id;

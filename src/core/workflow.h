@@ -36,10 +36,10 @@ struct Event {
     failed,     // `error`
     cancelled,
     timed_out,
-    stuck,      // its code does not match this history: `error`
+    stuck,  // its code does not match this history: `error`
     resumed,
-    forked,     // from `execution`, at the step `step`
-    continued   // as `execution`
+    forked,    // from `execution`, at the step `step`
+    continued  // as `execution`
   };
 
   std::int64_t no = 0;  // rising; there may be gaps

@@ -19,7 +19,7 @@ struct ActivityView {
   ActivitySettings settings;
   bool paused = false;
   std::optional<Time> paused_at;
-  bool from_file = false;         // the configuration file has it: it cannot be changed over the API
+  bool from_file = false;  // the configuration file has it: it cannot be changed over the API
   Time created_at, updated_at;
   std::vector<Time> next;         // the next five firings of its schedule, unless it is paused or not enabled
   std::vector<ActivityRun> last;  // the last five firings, newest first

@@ -17,8 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -85,7 +85,8 @@ class ActivitiesTest : public ::testing::Test {
   void start() { engine_ = start_engine(std::make_shared<Server>(store_), options_); }
   void stop() { engine_.reset(); }
 
-  static ActivitySettings settings(const std::string& trigger, const std::string& start = R"("workflow":{"type":"report"})") {
+  static ActivitySettings settings(const std::string& trigger,
+                                   const std::string& start = R"("workflow":{"type":"report"})") {
     return ActivitySettings::parse(parse_json("{" + start + R"(,"trigger":)" + trigger + "}"));
   }
   static ActivitySettings cron(const std::string& expression, const std::string& more = "") {
@@ -164,7 +165,8 @@ class ActivitiesTest : public ::testing::Test {
         [&](auto reply) { activities().backfill(kNamespace, "a", from, to, std::move(reply)); });
   }
   std::optional<Triggered> trigger(const std::string& id, const std::optional<std::string>& key) {
-    return await<std::optional<Triggered>>([&](auto reply) { activities().trigger(kNamespace, id, key, std::move(reply)); });
+    return await<std::optional<Triggered>>(
+        [&](auto reply) { activities().trigger(kNamespace, id, key, std::move(reply)); });
   }
 
   ManualClock clock_;
@@ -241,8 +243,9 @@ TEST_F(ActivitiesTest, WhatPassedInAPauseFollowsThePolicyAndTheLedgerSaysSo) {
   clock_.advance(3min + 10s);
   const auto view = activities().set_paused(kNamespace, "a", false);
   EXPECT_FALSE(view->paused);
-  EXPECT_THAT(runs_once_there(3), AllOf(SizeIs(3), Each(AllOf(disposed(Disposition::skipped),
-                                                              Field(&ActivityRun::why, HasSubstr("paused"))))));
+  EXPECT_THAT(
+      runs_once_there(3),
+      AllOf(SizeIs(3), Each(AllOf(disposed(Disposition::skipped), Field(&ActivityRun::why, HasSubstr("paused"))))));
   settled();
   EXPECT_THAT(workflow_ids(), IsEmpty());
 }
@@ -293,7 +296,8 @@ TEST_F(ActivitiesTest, OneFiringIsBufferedWhileARunIsOpen) {
   runs_once_there(1);
   settled();
   clock_.advance(1min);
-  eventually([&] { return store_->activities().find(kNamespace, "a")->document.find("\"buffered\"") != std::string::npos; });
+  eventually(
+      [&] { return store_->activities().find(kNamespace, "a")->document.find("\"buffered\"") != std::string::npos; });
   EXPECT_THAT(runs(), SizeIs(1));
   complete_all_workflows();
   clock_.advance(2s);  // it looks again every second

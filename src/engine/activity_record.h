@@ -17,7 +17,7 @@ struct ActivityRecord {
   ActivitySettings settings;
   Time created_at, updated_at;
   SchedulePosition position;  // of an activity that events start: only whether it is paused
-  std::string open_run;  // the workflow that was still open when its schedule was last looked at; for its overlap
+  std::string open_run;       // the workflow that was still open when its schedule was last looked at; for its overlap
   // Decided by whoever moved the position, and to be carried out by him, or after his lease by whoever comes.
   std::vector<PlannedRun> pending;
   std::optional<Time> next_due;

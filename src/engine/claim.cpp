@@ -7,8 +7,8 @@ namespace hapax {
 namespace {
 
 constexpr std::size_t kMaxClaimBatch = 256;
-constexpr Duration kLongestAlarm{3'600'000};  // whoever is woken too early looks again, and arms the next one
-constexpr Duration kAfterFailure{200};         // until somebody else looks for what a failed call was woken for
+constexpr Duration kLongestAlarm{3'600'000};    // whoever is woken too early looks again, and arms the next one
+constexpr Duration kAfterFailure{200};          // until somebody else looks for what a failed call was woken for
 constexpr std::chrono::seconds kTrustEmpty{1};  // in that nothing is claimable because nothing was a moment ago
 constexpr std::size_t kMostQueues = 10'000;     // that are remembered though nobody waits there
 
@@ -55,7 +55,7 @@ struct ClaimDesk::Call : Waiting, std::enable_shared_from_this<Call> {
 
   // Under the desk's lock.
   State state = State::looking;
-  bool over = false;            // the wait has ended, or the caller has hung up
+  bool over = false;  // the wait has ended, or the caller has hung up
   bool hung_up = false;
   std::uint64_t arrival = 0;
   std::vector<std::uint64_t> announced;  // for each key, as of the last look

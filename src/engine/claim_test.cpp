@@ -87,7 +87,8 @@ class ClaimDeskTest : public testing::Test {
   std::shared_ptr<CountingStore> store_ = std::make_shared<CountingStore>(open_memory_store(clock_));
   Timer timer_;
   std::vector<ExecutionId> given_back_;
-  ClaimDesk desk_{*store_, timer_,
+  ClaimDesk desk_{*store_,
+                  timer_,
                   {.handed_out = [](const std::vector<Claimed>&) {},
                    .give_back =
                        [this](const std::vector<Claimed>& claimed) {
@@ -182,7 +183,7 @@ TEST_F(ClaimDeskTest, WhatIsAnnouncedDuringALoanIsNotSleptThrough) {
   const Submission other = Task();
   store_->submit({&other, 1});
   desk_.announce({"default", "work", Kind::task}, 1);  // nobody is asleep to hear it
-  loan.deliver();                                       // and the loan brought nothing
+  loan.deliver();                                      // and the loan brought nothing
   EXPECT_THAT(call.claimed.get(), ElementsAre(other.execution.id));
 }
 

@@ -111,8 +111,9 @@ void Delivery::deliver(const std::string& name_space, std::vector<CloudEvent> ev
       run.workflow_id = activity_workflow_id(record.id, event.id);
       if (run.workflow_id.size() > kMaxWorkflowId) {
         const std::string at = events.size() > 1 ? fmt::format("/{}", work->receipts.size() - 1) : "";
-        throw InvalidField(at + "/id", fmt::format("is too long: the workflow id \"activity-{}:…\" would have more than {} bytes",
-                                              record.id, kMaxWorkflowId));
+        throw InvalidField(at + "/id",
+                           fmt::format("is too long: the workflow id \"activity-{}:…\" would have more than {} bytes",
+                                       record.id, kMaxWorkflowId));
       }
       requests.push_back(run_request(record.id, record.settings, event.id, {{}, &event}));
       work->asked.push_back({work->receipts.size() - 1, std::move(run)});
@@ -122,7 +123,8 @@ void Delivery::deliver(const std::string& name_space, std::vector<CloudEvent> ev
   starter_.start(name_space, std::move(requests), [this, work](Answer<std::vector<SubmitResult>> answer) {
     work->guard([&] {
       const std::vector<SubmitResult> results = std::move(answer).get();
-      for (std::size_t i = 0; i < results.size(); ++i) tell(work->receipts[work->asked[i].event], work->asked[i], results[i]);
+      for (std::size_t i = 0; i < results.size(); ++i)
+        tell(work->receipts[work->asked[i].event], work->asked[i], results[i]);
       write_down(work);
     });
   });

@@ -11,9 +11,9 @@ namespace hapax {
 
 namespace {
 
-constexpr std::int32_t kMaxDue = 500;       // activities in one look
-constexpr std::size_t kMaxFirings = 50;     // of one activity in one look
-constexpr std::int32_t kRunsInView = 100;   // of one activity, newest first, that may still be open
+constexpr std::int32_t kMaxDue = 500;      // activities in one look
+constexpr std::size_t kMaxFirings = 50;    // of one activity in one look
+constexpr std::int32_t kRunsInView = 100;  // of one activity, newest first, that may still be open
 
 // Another server's activities come without a word to this one: so it looks at least this often.
 constexpr Duration kLongestPause{1000};
@@ -111,9 +111,12 @@ std::optional<Schedules::Decided> Schedules::plan(const ActivityRow& row, Time n
       const CronTrigger& trigger = *record.settings.cron();
       const auto cron = std::get<Cron>(Cron::parse(trigger.expression));
       const auto zone = TimeZone::find(trigger.timezone);
-      if (!zone) throw Failure(Failure::Code::corrupt, "the activity '" + record.id + "' is in a time zone that is not known here");
+      if (!zone)
+        throw Failure(Failure::Code::corrupt,
+                      "the activity '" + record.id + "' is in a time zone that is not known here");
       record.open_run = open_run(record);
-      Plan next = hapax::plan(trigger, cron, *zone, record.id, record.position, now, !record.open_run.empty(), kMaxFirings);
+      Plan next =
+          hapax::plan(trigger, cron, *zone, record.id, record.position, now, !record.open_run.empty(), kMaxFirings);
       record.position = std::move(next.next);
       record.pending = std::move(next.runs);
       decided.next_due = next.next_due;
@@ -158,8 +161,9 @@ void Schedules::carry_out(std::vector<Decided>& decided) {
   if (ledger.empty()) return;
   await<std::vector<ActivityRun>>([&](auto reply) { starter_.record(std::move(ledger), std::move(reply)); });
   for (auto& [name_space, requests] : starts) {
-    const auto results = await<std::vector<SubmitResult>>(
-        [&, &name = name_space, &these = requests](auto reply) { starter_.start(name, std::move(these), std::move(reply)); });
+    const auto results = await<std::vector<SubmitResult>>([&, &name = name_space, &these = requests](auto reply) {
+      starter_.start(name, std::move(these), std::move(reply));
+    });
     for (const SubmitResult& result : results) {
       if (const auto* refusal = std::get_if<Refusal>(&result)) spdlog::error("an activity's run: {}", refusal->message);
     }

@@ -234,36 +234,37 @@ std::optional<RunsPage> LocalActivities::runs(const std::string& name_space, con
 // stays as it is; the answer says `duplicate` for it.
 void LocalActivities::start_and_record(const std::string& name_space, std::vector<SubmitRequest> requests,
                                        std::vector<ActivityRun> runs, Reply<std::vector<ActivityRun>> reply) {
-  starter_.start(name_space, std::move(requests),
-                 [this, runs = std::move(runs), reply = std::move(reply)](Answer<std::vector<SubmitResult>> answer) mutable {
-                   std::vector<bool> created;
-                   try {
-                     for (const SubmitResult& result : std::move(answer).get()) {
-                       if (const auto* refusal = std::get_if<Refusal>(&result)) {
-                         // Another workflow has the id, of this activity as it was before: it stands for this run.
-                         if (refusal->code != Refusal::Code::idempotency_conflict) {
-                           throw InvalidField(refusal->pointer, refusal->message);
-                         }
-                       }
-                       const auto* receipt = std::get_if<Receipt>(&result);
-                       created.push_back(receipt && receipt->created);
-                     }
-                   } catch (...) {
-                     return reply(std::current_exception());
-                   }
-                   starter_.record(std::move(runs), [created = std::move(created), reply = std::move(reply)](
-                                                        Answer<std::vector<ActivityRun>> recorded) {
-                     try {
-                       std::vector<ActivityRun> rows = std::move(recorded).get();
-                       for (std::size_t i = 0; i < rows.size(); ++i) {
-                         if (!created[i]) rows[i].disposition = Disposition::duplicate;
-                       }
-                       reply(std::move(rows));
-                     } catch (...) {
-                       reply(std::current_exception());
-                     }
-                   });
-                 });
+  starter_.start(
+      name_space, std::move(requests),
+      [this, runs = std::move(runs), reply = std::move(reply)](Answer<std::vector<SubmitResult>> answer) mutable {
+        std::vector<bool> created;
+        try {
+          for (const SubmitResult& result : std::move(answer).get()) {
+            if (const auto* refusal = std::get_if<Refusal>(&result)) {
+              // Another workflow has the id, of this activity as it was before: it stands for this run.
+              if (refusal->code != Refusal::Code::idempotency_conflict) {
+                throw InvalidField(refusal->pointer, refusal->message);
+              }
+            }
+            const auto* receipt = std::get_if<Receipt>(&result);
+            created.push_back(receipt && receipt->created);
+          }
+        } catch (...) {
+          return reply(std::current_exception());
+        }
+        starter_.record(std::move(runs), [created = std::move(created),
+                                          reply = std::move(reply)](Answer<std::vector<ActivityRun>> recorded) {
+          try {
+            std::vector<ActivityRun> rows = std::move(recorded).get();
+            for (std::size_t i = 0; i < rows.size(); ++i) {
+              if (!created[i]) rows[i].disposition = Disposition::duplicate;
+            }
+            reply(std::move(rows));
+          } catch (...) {
+            reply(std::current_exception());
+          }
+        });
+      });
 }
 
 void LocalActivities::trigger(const std::string& name_space, const std::string& id,
@@ -299,15 +300,17 @@ void LocalActivities::backfill(const std::string& name_space, const std::string&
   const CronTrigger* trigger = record->settings.cron();
   if (!trigger) throw InvalidField("", "the activity has no schedule to fill up: events start it");
   if (to < from) throw InvalidField("/to", "must not be before \"from\"");
-  if (to > store_.now()) throw InvalidField("/to", "must not be in the future: the schedule itself fires what is to come");
+  if (to > store_.now())
+    throw InvalidField("/to", "must not be in the future: the schedule itself fires what is to come");
   const auto [cron, zone] = schedule_of(*trigger);
   std::vector<SubmitRequest> requests;
   std::vector<ActivityRun> runs;
   for (auto at = cron.next(from - Duration(1), zone); at && *at <= to; at = cron.next(*at, zone)) {
     if (runs.size() == kMaxBackfill) {
-      throw InvalidField("/to", fmt::format("there are more than {} firings in between; \"to\": \"{}\" would be the last of so "
-                                            "many",
-                                            kMaxBackfill, format_time(runs.back().at)));
+      throw InvalidField(
+          "/to", fmt::format("there are more than {} firings in between; \"to\": \"{}\" would be the last of so "
+                             "many",
+                             kMaxBackfill, format_time(runs.back().at)));
     }
     ActivityRun run;
     run.name_space = name_space;

@@ -56,8 +56,8 @@ class LocalActivities final : public Activities {
   ActivityView view(const ActivityRecord& record, std::int32_t shown_runs = 5) const;
   bool is_from_file(const std::string& name_space, const std::string& id) const;
   void refuse_if_from_file(const std::string& name_space, const std::string& id) const;
-  void start_and_record(const std::string& name_space, std::vector<SubmitRequest> requests, std::vector<ActivityRun> runs,
-                        Reply<std::vector<ActivityRun>> reply);
+  void start_and_record(const std::string& name_space, std::vector<SubmitRequest> requests,
+                        std::vector<ActivityRun> runs, Reply<std::vector<ActivityRun>> reply);
 
   Store& store_;
   const EngineOptions& options_;

@@ -33,7 +33,8 @@ class LocalEngine : public Engine {
   // Submits through `store_it` instead of the group commit: into a transaction that somebody else has begun and will commit.
   // Nobody is woken; whoever waits learns of it as of another process's change.
   using StoreIt = std::function<SubmitOutcome(const Submission&, const QueuePolicies&)>;
-  virtual SubmitResult submit_through(const std::string& name_space, SubmitRequest request, const StoreIt& store_it) = 0;
+  virtual SubmitResult submit_through(const std::string& name_space, SubmitRequest request,
+                                      const StoreIt& store_it) = 0;
 };
 
 std::unique_ptr<LocalEngine> start_engine(std::shared_ptr<Store> store, EngineOptions options);

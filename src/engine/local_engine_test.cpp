@@ -43,8 +43,8 @@ class LocalEngineTest : public ::testing::Test {
     std::shared_ptr<Waiting> waiting;
   };
 
-  PendingClaim begin_claim(std::vector<std::string> queues = {"default"}, std::int32_t limit = 1,
-                           Duration wait = kLong, Duration lease = kLong) {
+  PendingClaim begin_claim(std::vector<std::string> queues = {"default"}, std::int32_t limit = 1, Duration wait = kLong,
+                           Duration lease = kLong) {
     auto promise = std::make_shared<std::promise<Executions>>();
     PendingClaim pending;
     pending.claimed = promise->get_future();

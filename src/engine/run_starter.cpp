@@ -26,7 +26,8 @@ RunStarter::RunStarter(Engine& engine, Store& store, const SettingsBook& setting
     : engine_(engine),
       store_(store),
       settings_(settings),
-      ledger_([this](std::span<const ActivityRun> runs) { return store_.activities().record(runs); }, kMaxRecord, true) {}
+      ledger_([this](std::span<const ActivityRun> runs) { return store_.activities().record(runs); }, kMaxRecord,
+              true) {}
 
 void RunStarter::start(const std::string& name_space, std::vector<SubmitRequest> requests,
                        Reply<std::vector<SubmitResult>> reply) {

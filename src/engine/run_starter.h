@@ -17,7 +17,8 @@ class RunStarter {
   RunStarter(Engine& engine, Store& store, const SettingsBook& settings);
 
   // In batches of any size. The results are in the order of the requests.
-  void start(const std::string& name_space, std::vector<SubmitRequest> requests, Reply<std::vector<SubmitResult>> reply);
+  void start(const std::string& name_space, std::vector<SubmitRequest> requests,
+             Reply<std::vector<SubmitResult>> reply);
 
   // Answers with what the ledger says: see ActivityRows::record().
   void record(std::vector<ActivityRun> runs, Reply<std::vector<ActivityRun>> reply);

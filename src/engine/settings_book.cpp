@@ -31,8 +31,8 @@ Settings read(const SettingDocument& document) {
   try {
     return Settings::parse(parse_json(document.document));
   } catch (const std::runtime_error& error) {
-    throw Failure(Failure::Code::corrupt, fmt::format("the stored settings of '{}' cannot be read: {}", document.name,
-                                                      error.what()));
+    throw Failure(Failure::Code::corrupt,
+                  fmt::format("the stored settings of '{}' cannot be read: {}", document.name, error.what()));
   }
 }
 

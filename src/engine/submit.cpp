@@ -41,19 +41,16 @@ std::variant<std::optional<Identity>, Refusal> identify(const SubmitRequest& req
     return std::optional(workflow_identity(parts.name_space, *request.idempotency_key));
   }
   switch (strategy) {
-    case Strategy::always_unique:
-      return std::optional<Identity>();
+    case Strategy::always_unique: return std::optional<Identity>();
     case Strategy::caller_provided:
       if (!request.idempotency_key) {
-        return refuse(Refusal::Code::idempotency_key_required, "/idempotency_key",
-                      fmt::format("Tasks of type '{}' are identified by the caller: send an idempotency_key",
-                                  request.type));
+        return refuse(
+            Refusal::Code::idempotency_key_required, "/idempotency_key",
+            fmt::format("Tasks of type '{}' are identified by the caller: send an idempotency_key", request.type));
       }
       identity.hash = hash_key(parts, *request.idempotency_key);
       return std::optional(identity);
-    case Strategy::strict:
-      identity.hash = hash_strict(parts, request.input);
-      return std::optional(identity);
+    case Strategy::strict: identity.hash = hash_strict(parts, request.input); return std::optional(identity);
     case Strategy::contextual: {
       const auto& fields = request.identity_fields ? request.identity_fields : type.identity_fields;
       if (!fields || fields->empty()) {
@@ -103,9 +100,10 @@ Refusal already(Execution existing) {
 Refusal conflict(Execution existing, const InputHash& input_hash) {
   Refusal refusal;
   refusal.code = Refusal::Code::idempotency_conflict;
-  refusal.message = fmt::format("{} was submitted with another input. Send the same input to get its result, or use "
-                                "another key for another intent",
-                                name_of(existing));
+  refusal.message = fmt::format(
+      "{} was submitted with another input. Send the same input to get its result, or use "
+      "another key for another intent",
+      name_of(existing));
   refusal.existing = std::move(existing);
   refusal.input_hash = input_hash;
   return refusal;

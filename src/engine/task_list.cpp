@@ -85,8 +85,8 @@ TurnRequest task_list_turn(const Execution& run, const std::vector<Event>& histo
     turn.end = Turn::Completed{outcomes.take()};
   } else {
     // As a workflow's code would end on it, so that resuming runs what failed again.
-    turn.end = Turn::Failed{{"StepFailed", fmt::format("{} of {} tasks did not complete, first {}", closed - completed, closed,
-                                                       failed)}};
+    turn.end = Turn::Failed{
+        {"StepFailed", fmt::format("{} of {} tasks did not complete, first {}", closed - completed, closed, failed)}};
   }
   return turn;
 }
@@ -160,7 +160,8 @@ void TaskLists::run_turns(const std::string& name_space, const std::vector<Claim
       turns.push_back(task_list_turn(run, history));
     } else {
       TurnRequest turn = turn_of(run, run.run.seen);
-      turn.end = Turn::Failed{{"UnknownType", fmt::format("the queue {} is for the tasks of activities", kTaskListQueue)}};
+      turn.end =
+          Turn::Failed{{"UnknownType", fmt::format("the queue {} is for the tasks of activities", kTaskListQueue)}};
       turns.push_back(std::move(turn));
     }
   }

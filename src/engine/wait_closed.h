@@ -77,7 +77,7 @@ class ResultDesk {
   std::unordered_multimap<ExecutionId, std::shared_ptr<Call>> calls_;
   Calls to_look_;
   std::map<std::pair<std::string, std::string>, OpenRun> runs_;  // the last ones created, by namespace and workflow id
-  Mark closings_ = 0;              // ever
+  Mark closings_ = 0;                                            // ever
   std::deque<ExecutionId> latest_;  // the last of them, or all since anything may have been closed
 };
 

@@ -16,7 +16,8 @@ inline constexpr std::string_view kLeaseLostMessage =
     "The lease is not that of the running attempt: the attempt was taken away, or its task is closed. Nothing was "
     "changed.";
 inline constexpr std::string_view kTurnLostMessage =
-    "The step has ended, but its workflow is not where this turn believes it to be: its next turn is there to be claimed.";
+    "The step has ended, but its workflow is not where this turn believes it to be: its next turn is there to be "
+    "claimed.";
 
 // 201 created, 200 duplicate or dry run, 4xx refused.
 Response submit_response(std::vector<SubmitResult> results);

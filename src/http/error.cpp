@@ -44,9 +44,10 @@ Response failure_response(const Failure& failure) {
           .response();
     case Failure::Code::corrupt:
       spdlog::error("http: the store is corrupt: {}", failure.what());
-      return unavailable("StoreCorrupt",
-                         "The stored data is damaged: no request helps until it is repaired. The server's log says more.",
-                         kRepairSeconds)
+      return unavailable(
+                 "StoreCorrupt",
+                 "The stored data is damaged: no request helps until it is repaired. The server's log says more.",
+                 kRepairSeconds)
           .response();
     case Failure::Code::misuse: break;
   }

@@ -9,8 +9,8 @@ TEST(ErrorResponse, FailuresAre503AndSayWhetherToTryAgain) {
   const auto response = [](Failure::Code code) {
     return error_response(std::make_exception_ptr(Failure(code, "inside story")));
   };
-  for (const auto code : {Failure::Code::unavailable, Failure::Code::outcome_unknown, Failure::Code::stopped,
-                          Failure::Code::corrupt}) {
+  for (const auto code :
+       {Failure::Code::unavailable, Failure::Code::outcome_unknown, Failure::Code::stopped, Failure::Code::corrupt}) {
     const Response answer = response(code);
     EXPECT_EQ(answer.status, 503);
     ASSERT_EQ(answer.headers.size(), 1U);

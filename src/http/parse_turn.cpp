@@ -54,8 +54,8 @@ TurnRequest::Command parse_command(Json& document, const std::string& at) {
   TurnRequest::Command command;
   Event& event = command.event;
   event.step = static_cast<std::int32_t>(fields.required("step", fields.integer("step", 1, kMaxStep)));
-  event.kind = fields.required("kind", fields.word("kind", parse_command_kind,
-                                                   "task, child, sleep, wait_signal, side_effect, version"));
+  event.kind = fields.required(
+      "kind", fields.word("kind", parse_command_kind, "task, child, sleep, wait_signal, side_effect, version"));
   switch (event.kind) {
     case Event::Kind::task:
     case Event::Kind::child:

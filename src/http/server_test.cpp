@@ -78,7 +78,8 @@ TEST(Server, ARequestInSinglePiecesIsOneRequest) {
   for (const char c : request_bytes("POST", "/v1/tasks", R"({"type":"t"})")) client.send(std::string(1, c));
   EXPECT_EQ(client.read().status, 201);
   client.send(
-      "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"typ\r\n7\r\ne\":\"t\"}\r\n0\r\n\r\n");
+      "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n5\r\n{\"typ\r\n7\r\ne\":\"t\"}\r\n0\r\n\r\n");
   EXPECT_EQ(client.read().status, 201);
 }
 

@@ -48,8 +48,7 @@ bool TestClient::fill() {
 }
 
 std::string TestClient::rest() {
-  while (fill()) {
-  }
+  while (fill()) {}
   return std::exchange(buffer_, {});
 }
 

@@ -26,7 +26,7 @@ class TestClient {
   void send(std::string_view bytes);
   Received read();
   std::string rest();  // everything until the server closes
-  bool at_end();  // blocks until the server closes or sends
+  bool at_end();       // blocks until the server closes or sends
   void close();
 
   Received call(std::string_view method, std::string_view path, std::string_view body = "",

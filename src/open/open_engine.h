@@ -23,8 +23,8 @@ class BadUrl : public std::runtime_error {
 };
 
 struct OpenStoreOptions {
-  bool create = true;    // false: a store that is not there is a Failure::misuse
-  bool migrate = false;  // brings an older schema up to date; without, it is a Failure::misuse
+  bool create = true;            // false: a store that is not there is a Failure::misuse
+  bool migrate = false;          // brings an older schema up to date; without, it is a Failure::misuse
   std::string cache_redis = {};  // redis://HOST:PORT in front of it; empty: none
   const Clock* clock = nullptr;  // of memory: and sqlite:, and outlives them; null: the system's
   std::shared_ptr<RequestCounts> request_counts = {};  // of s3:, for whoever wants to know; empty: nobody
@@ -42,10 +42,10 @@ struct Opened {
 };
 
 struct OpenEngineOptions {
-  std::string token = {};              // for http://
+  std::string token = {};  // for http://
   std::string name_space = "default";
-  EngineOptions engine = {};           // for a store
-  OpenStoreOptions store = {};         // likewise
+  EngineOptions engine = {};    // for a store
+  OpenStoreOptions store = {};  // likewise
 };
 
 // Opens a store's URL with an engine of its own, or http://host:port. Throws BadUrl or Failure.

@@ -204,9 +204,9 @@ TEST_P(AppTest, AHandlerHearsOfACancel) {
 }
 
 TEST_P(AppTest, ABatchIsAnsweredItemByItem) {
-  const auto handles = app_.submit_batch({hapax::BatchItem::of("t", 1, hapax::key("k")),
-                                          hapax::BatchItem::of("t", 1, hapax::key("k")),
-                                          hapax::BatchItem::of("t", 2, hapax::key("k"))});
+  const auto handles =
+      app_.submit_batch({hapax::BatchItem::of("t", 1, hapax::key("k")), hapax::BatchItem::of("t", 1, hapax::key("k")),
+                         hapax::BatchItem::of("t", 2, hapax::key("k"))});
   ASSERT_EQ(handles.size(), 3u);
   EXPECT_TRUE(handles[0].created());
   EXPECT_FALSE(handles[1].created());

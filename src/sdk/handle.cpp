@@ -64,9 +64,7 @@ std::optional<std::chrono::system_clock::time_point> Handle::deduplicated_from()
   return receipt.execution.created_at;
 }
 
-std::string Handle::status() const {
-  return std::string(to_string(detail::wait_step(*state_, Duration(0)).status));
-}
+std::string Handle::status() const { return std::string(to_string(detail::wait_step(*state_, Duration(0)).status)); }
 
 bool Handle::wait_for(Milliseconds duration) const {
   const auto until = std::chrono::steady_clock::now() + std::min<Milliseconds>(duration, std::chrono::days(36'525));

@@ -23,7 +23,7 @@ SignalWatch::SignalWatch(bool enabled) : enabled_(enabled) {
   const std::lock_guard lock(watches_mutex);
   if (watches++ > 0) return;
   signalled = 0;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = note;
   sigaction(SIGTERM, &action, &before_term);
   sigaction(SIGINT, &action, &before_int);

@@ -50,8 +50,9 @@ class TurnsTest : public ::testing::Test {
   }
 
   void commit(const TurnRequest& turn) {
-    const TurnOutcome outcome =
-        await<std::vector<TurnOutcome>>([&](auto reply) { app_.engine().commit_turns({turn}, std::move(reply)); }).at(0);
+    const TurnOutcome outcome = await<std::vector<TurnOutcome>>([&](auto reply) {
+                                  app_.engine().commit_turns({turn}, std::move(reply));
+                                }).at(0);
     ASSERT_TRUE(outcome.accepted);
     ASSERT_TRUE(!outcome.step || outcome.step->accepted);
   }

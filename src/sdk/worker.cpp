@@ -174,8 +174,8 @@ Worker::Claiming* Worker::next_claim() {
   if (is_idle() || Steady::now() < claim_again_at_) return nullptr;
   Claiming next = wanted();
   if (!next.under_way()) return nullptr;
-  Claiming& idle = *std::find_if(claims_.begin(), claims_.end(),
-                                 [](const Claiming& claiming) { return !claiming.under_way(); });
+  Claiming& idle =
+      *std::find_if(claims_.begin(), claims_.end(), [](const Claiming& claiming) { return !claiming.under_way(); });
   idle = std::move(next);
   return &idle;
 }

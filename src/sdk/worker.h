@@ -88,8 +88,8 @@ class Worker {
     Steady::time_point began = Steady::now();
     // It took longer than a moment, or has failed, so that its turn is committed without it: from then on it is a task like others.
     bool is_told = false;
-    bool is_known = false;             // that was answered
-    std::optional<Report> end = {};    // before that
+    bool is_known = false;           // that was answered
+    std::optional<Report> end = {};  // before that
   };
 
   void handle_tasks();
@@ -97,10 +97,12 @@ class Worker {
   void report(const std::shared_ptr<RunningTask>& task, Report report, Steady::duration took);
   void run_turn(const std::shared_ptr<RunningTask>& task);
   void run_steps(const std::shared_ptr<RunningTask>& task, const std::shared_ptr<OpenTurn>& turn);
-  std::shared_ptr<StepInTurn> begin_step(const std::shared_ptr<RunningTask>& task, const std::shared_ptr<OpenTurn>& turn);
+  std::shared_ptr<StepInTurn> begin_step(const std::shared_ptr<RunningTask>& task,
+                                         const std::shared_ptr<OpenTurn>& turn);
   bool end_step(const std::shared_ptr<StepInTurn>& step, Report report);
   bool may_begin(OpenTurn& turn) const;
-  void keep_unfinished(const std::shared_ptr<RunningTask>& task, const std::shared_ptr<OpenTurn>& turn, TurnRequest done);
+  void keep_unfinished(const std::shared_ptr<RunningTask>& task, const std::shared_ptr<OpenTurn>& turn,
+                       TurnRequest done);
   void end_turn(const std::shared_ptr<RunningTask>& task, OpenTurn& turn);
   std::shared_ptr<StepInTurn> step_to_tell();
   void tell(const std::shared_ptr<StepInTurn>& step);
@@ -158,8 +160,8 @@ class Worker {
   bool draining_ = false;
   bool ended_ = false;
   std::exception_ptr hopeless_;  // why claiming will never work: a wrong token, a damaged store
-  std::int64_t handled_ = 0;      // tasks and turns
-  double seconds_each_ = 0;       // a handler takes, on average of late
+  std::int64_t handled_ = 0;     // tasks and turns
+  double seconds_each_ = 0;      // a handler takes, on average of late
   Steady::time_point last_busy_ = Steady::now();
   Steady::time_point claim_again_at_ = {};  // not before: the engine could not be reached
   std::vector<std::thread> threads_;

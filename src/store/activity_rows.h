@@ -20,17 +20,17 @@ namespace hapax {
 struct ActivityRow {
   std::string name_space;
   std::string id;
-  std::string document;  // the definition and how far it has come: a JSON object the store does not look into
-  bool by_event = false;          // started by events, not by a schedule
-  std::optional<Time> next_due;   // its schedule is looked at then; absent: never
-  std::int64_t revision = 0;      // counted by the store
+  std::string document;          // the definition and how far it has come: a JSON object the store does not look into
+  bool by_event = false;         // started by events, not by a schedule
+  std::optional<Time> next_due;  // its schedule is looked at then; absent: never
+  std::int64_t revision = 0;     // counted by the store
 
   bool operator==(const ActivityRow&) const = default;
 };
 
 struct ActivityChange {
-  ActivityRow row;       // its revision: the one it replaces; 0: there must be none of that id
-  bool remove = false;  // instead of storing it. Its runs stay until they are purged
+  ActivityRow row;                  // its revision: the one it replaces; 0: there must be none of that id
+  bool remove = false;              // instead of storing it. Its runs stay until they are purged
   std::int64_t first_revision = 1;  // of a new one. Not one that a removed activity of that id may have had
 };
 

@@ -36,7 +36,8 @@ inline bool gives_way(Disposition stored, Disposition recorded) {
 // Throws Failure::misuse for a cursor that belongs to no namespace.
 inline void check_filter(const ActivityFilter& filter) {
   if (filter.name_space || filter.after.empty()) return;
-  throw Failure(Failure::Code::misuse, "activities of all namespaces cannot be listed from a cursor on: name a namespace");
+  throw Failure(Failure::Code::misuse,
+                "activities of all namespaces cannot be listed from a cursor on: name a namespace");
 }
 
 }  // namespace hapax

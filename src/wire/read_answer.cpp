@@ -215,8 +215,13 @@ FoundIdentity read_identity(const Json& document) {
   const Execution owner = read_execution(*execution);
   found.entry.name_space = owner.name_space;
   if (flag(document, "result_expired")) {
-    found.entry.tombstone = Tombstone{owner.kind,   owner.type,       owner.queue, owner.idempotency_key,
-                                      owner.status, owner.created_at, owner.finished_at.value_or(owner.created_at)};
+    found.entry.tombstone = Tombstone{owner.kind,
+                                      owner.type,
+                                      owner.queue,
+                                      owner.idempotency_key,
+                                      owner.status,
+                                      owner.created_at,
+                                      owner.finished_at.value_or(owner.created_at)};
   } else {
     found.owner = owner;
   }

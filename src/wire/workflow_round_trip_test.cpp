@@ -161,8 +161,9 @@ TEST(WorkflowRoundTrip, TheWordsOfWorkflowsAreReadBack) {
 }
 
 TEST(WorkflowRoundTrip, WhatIsNoEventIsCorrupt) {
-  for (const char* text : {"{}", "7", R"({"no":1,"kind":"task"})", R"({"no":1,"at":"2026-01-27T12:00:00.000Z","kind":"x"})",
-                           R"({"no":"1","at":"2026-01-27T12:00:00.000Z","kind":"task"})"}) {
+  for (const char* text :
+       {"{}", "7", R"({"no":1,"kind":"task"})", R"({"no":1,"at":"2026-01-27T12:00:00.000Z","kind":"x"})",
+        R"({"no":"1","at":"2026-01-27T12:00:00.000Z","kind":"task"})"}) {
     try {
       read_event(parse_json(text));
       ADD_FAILURE() << text;

@@ -14,7 +14,8 @@ class ActivityStore : public StoreTest {
  protected:
   ActivityRows& activities() { return store().activities(); }
 
-  static ActivityRow row(const std::string& id, std::int64_t revision = 0, std::optional<Time> next_due = std::nullopt) {
+  static ActivityRow row(const std::string& id, std::int64_t revision = 0,
+                         std::optional<Time> next_due = std::nullopt) {
     return {.name_space = "default", .id = id, .document = R"({"n":1})", .next_due = next_due, .revision = revision};
   }
 
@@ -134,9 +135,8 @@ TEST_P(ActivityRevision, BeginsAnewAfterARemoval) {
 
 TEST_P(ActivityRevision, EachOfABatchIsDecidedByItselfAndInOrder) {
   put(row("a"));
-  const std::vector<ActivityChange> changes{{row("b")},           {row("a", 7)},      {row("a", 1, now())},
-                                            {row("a", 2), true},  {row("c", 1)},      {row("a")},
-                                            {row("d"), true},     {row("b", 1, now())}};
+  const std::vector<ActivityChange> changes{{row("b")},    {row("a", 7)}, {row("a", 1, now())}, {row("a", 2), true},
+                                            {row("c", 1)}, {row("a")},    {row("d"), true},     {row("b", 1, now())}};
   EXPECT_THAT(activities().change(changes), ElementsAre(true, false, true, true, false, true, true, true));
   EXPECT_THAT(activities().list({.name_space = "default"}), ElementsAre(row("a", 1), row("b", 2, now())));
   EXPECT_THAT(activities().change({}), IsEmpty());
@@ -218,16 +218,13 @@ TEST_P(ActivityList, KeepsNamespacesApart) {
 TEST_P(ActivityList, IsInTheOrderOfBytesAndGoesOnFromACursor) {
   for (const char* id : {"b", "a", "B", "ä", "aa", "a:1"}) put(row(id));
   EXPECT_THAT(ids_of(activities().list({.name_space = "default"})), ElementsAre("B", "a", "a:1", "aa", "b", "ä"));
-  EXPECT_THAT(ids_of(activities().list({.name_space = "default", .after = "a", .limit = 2})),
-              ElementsAre("a:1", "aa"));
+  EXPECT_THAT(ids_of(activities().list({.name_space = "default", .after = "a", .limit = 2})), ElementsAre("a:1", "aa"));
   EXPECT_THAT(activities().list({.name_space = "default", .after = "ä"}), IsEmpty());
   EXPECT_THAT(activities().list({.name_space = "default", .limit = 0}), IsEmpty());
   EXPECT_THAT(activities().list({.limit = 3}), SizeIs(3));
 }
 
-TEST_P(ActivityList, CursorWithoutANamespaceIsRefused) {
-  EXPECT_THROW(activities().list({.after = "a"}), Failure);
-}
+TEST_P(ActivityList, CursorWithoutANamespaceIsRefused) { EXPECT_THROW(activities().list({.after = "a"}), Failure); }
 
 TEST_P(ActivityList, CanBeOfThoseThatEventsStart) {
   ActivityRow event = row("e");
@@ -245,8 +242,9 @@ TEST_P(ActivityList, CanBeOfThoseThatEventsStart) {
 }
 
 TEST_P(ActivityList, NamesAndDocumentsComeBackAsTheyWere) {
-  for (const std::string& odd : {std::string("a/b:c d"), std::string("'; DROP TABLE activities; --"), std::string("%_\\"),
-                                 std::string("\xF0\x9F\x90\x98 née"), std::string("{}\",\n\t"), std::string("x\0y", 3)}) {
+  for (const std::string& odd :
+       {std::string("a/b:c d"), std::string("'; DROP TABLE activities; --"), std::string("%_\\"),
+        std::string("\xF0\x9F\x90\x98 née"), std::string("{}\",\n\t"), std::string("x\0y", 3)}) {
     ActivityRow strange{.name_space = odd, .id = odd + "!", .document = odd};
     EXPECT_TRUE(put(strange));
     strange.revision = 1;
@@ -320,8 +318,8 @@ TEST_P(ActivityDue, IsEarliestFirstThenByNamespaceAndId) {
   put(tenant);
   put(row("z", 0, now() - 1ms));
   tenant.revision = 1;
-  EXPECT_THAT(activities().due(10).rows,
-              ElementsAre(row("z", 1, now() - 1ms), tenant, row("a", 1, now()), row("b", 1, now()), row("c", 1, now())));
+  EXPECT_THAT(activities().due(10).rows, ElementsAre(row("z", 1, now() - 1ms), tenant, row("a", 1, now()),
+                                                     row("b", 1, now()), row("c", 1, now())));
 }
 
 TEST_P(ActivityDue, StopsAtTheLimitAndSaysWhatIsNext) {
@@ -411,8 +409,8 @@ TEST_P(RunLedger, OnlyASkippedOneGivesWay) {
   int i = 0;
   for (const Disposition first : {Disposition::ran, Disposition::skipped, Disposition::caught_up,
                                   Disposition::compressed, Disposition::duplicate}) {
-    for (const Disposition second : {Disposition::ran, Disposition::skipped, Disposition::compressed,
-                                     Disposition::duplicate}) {
+    for (const Disposition second :
+         {Disposition::ran, Disposition::skipped, Disposition::compressed, Disposition::duplicate}) {
       record(run("a", at(i), first));
       EXPECT_EQ(record(run("a", at(i), second)).disposition, first);
       ++i;
@@ -422,9 +420,10 @@ TEST_P(RunLedger, OnlyASkippedOneGivesWay) {
 
 TEST_P(RunLedger, EachOfABatchIsRecordedInOrder) {
   record(run("a", now() - 1h));
-  const std::vector<ActivityRun> batch{run("a", now(), Disposition::skipped),   run("b", now()),
-                                       run("a", now(), Disposition::ran),       run("a", now() - 1h, Disposition::skipped),
-                                       run("a", now(), Disposition::caught_up), run("a", now(), Disposition::skipped)};
+  const std::vector<ActivityRun> batch{
+      run("a", now(), Disposition::skipped),   run("b", now()),
+      run("a", now(), Disposition::ran),       run("a", now() - 1h, Disposition::skipped),
+      run("a", now(), Disposition::caught_up), run("a", now(), Disposition::skipped)};
   const auto stored = activities().record(batch);
   std::vector<Disposition> dispositions;
   for (const ActivityRun& run : stored) dispositions.push_back(run.disposition);

@@ -114,8 +114,7 @@ TEST_P(HandOut, NothingForADuplicateAConflictOrADryRun) {
   submitted(Task().key("k"));
   claim_one();
   wait_for({"work"});
-  const auto outcomes =
-      submit_all({Task().key("k"), Task().key("k").input("2"), Task().key("new").dry_run()});
+  const auto outcomes = submit_all({Task().key("k"), Task().key("k").input("2"), Task().key("new").dry_run()});
   EXPECT_EQ(outcomes[0].kind, SubmitOutcome::Kind::duplicate);
   EXPECT_EQ(outcomes[1].kind, SubmitOutcome::Kind::conflict);
   EXPECT_THAT(handed_ids(), IsEmpty());

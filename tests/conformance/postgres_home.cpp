@@ -22,9 +22,9 @@ class Databases {
 
   void give_back(std::string url) {
     std::string sql;
-    for (const char* table : {"queues", "executions", "open", "closed", "identities", "tombstones", "requests",
-                              "closing_reports", "events", "waits", "signals", "settings", "checks",
-                              "activities", "activity_runs"}) {
+    for (const char* table :
+         {"queues", "executions", "open", "closed", "identities", "tombstones", "requests", "closing_reports", "events",
+          "waits", "signals", "settings", "checks", "activities", "activity_runs"}) {
       sql += std::string("DELETE FROM hapax.") + table + ";";
     }
     PostgresServer::shared().run(url, sql);

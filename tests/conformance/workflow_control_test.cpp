@@ -197,7 +197,8 @@ TEST_P(WorkflowControl, AForkStartsAnewWhatWasOpen) {
   const Execution run = suspended_on_task(Task("a"));
   const ControlOutcome outcome = fork(2);
   ASSERT_EQ(outcome.kind, ControlOutcome::Kind::done);
-  EXPECT_THAT(claimed_ids(), testing::UnorderedElementsAre(step_id(run.id, "a", 1), step_id(*outcome.execution, "a", 1)));
+  EXPECT_THAT(claimed_ids(),
+              testing::UnorderedElementsAre(step_id(run.id, "a", 1), step_id(*outcome.execution, "a", 1)));
 }
 
 TEST_P(WorkflowControl, AForkBeyondTheLastStepIsRefused) {

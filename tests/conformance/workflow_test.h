@@ -81,7 +81,8 @@ class WorkflowTest : public StoreTest {
     return find(first.token.execution).value();
   }
 
-  ControlOutcome on_workflow(ControlRequest::Action action, const std::string& workflow_id = "w", const std::string& key = "") {
+  ControlOutcome on_workflow(ControlRequest::Action action, const std::string& workflow_id = "w",
+                             const std::string& key = "") {
     ControlRequest request;
     request.name_space = "default";
     request.request_key = key.empty() ? "key " + std::to_string(++keys_) : key;

@@ -10,7 +10,6 @@ using Kind = Event::Kind;
 class Workflows : public WorkflowTest {};
 HAPAX_FOR_ALL_STORES(Workflows);
 
-
 TEST_P(Workflows, ATurnIsClaimedApartFromTasks) {
   const Execution run = start();
   EXPECT_THAT(claimed_ids({"flows"}), IsEmpty());

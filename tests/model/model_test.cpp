@@ -49,7 +49,8 @@ void expect_the_same_answers(const StoreKind& store, Sequence (*generate)(std::u
                              std::uint64_t usual_runs) {
   const MakeHome memory = home_of("Memory");
   const std::uint64_t first = number_from_environment("HAPAX_SEED", kFirstSeed);
-  const std::uint64_t runs = number_from_environment("HAPAX_RUNS", std::getenv("HAPAX_SEED") ? 1 : usual_runs / store.slowness);
+  const std::uint64_t runs =
+      number_from_environment("HAPAX_RUNS", std::getenv("HAPAX_SEED") ? 1 : usual_runs / store.slowness);
   for (std::uint64_t seed = first; seed < first + runs; ++seed) {
     const Sequence sequence = generate(seed, kSteps);
     if (!compare(sequence, memory, store.make)) continue;

@@ -52,11 +52,10 @@ struct Look {
   std::vector<IdentityHash> hashes;
 };
 
-using Step =
-    std::variant<std::vector<Submission>, std::vector<ClaimRequest>, std::vector<Extension>, std::vector<Report>,
-                 std::vector<ControlRequest>, std::vector<Turn>, Sweep, Purge, Release, Policies, Advance, List, Look,
-                 std::vector<ActivityChange>, std::vector<ActivityRun>, Due, ActivityFilter, RunFilter, PurgeRuns,
-                 HandOut>;
+using Step = std::variant<std::vector<Submission>, std::vector<ClaimRequest>, std::vector<Extension>,
+                          std::vector<Report>, std::vector<ControlRequest>, std::vector<Turn>, Sweep, Purge, Release,
+                          Policies, Advance, List, Look, std::vector<ActivityChange>, std::vector<ActivityRun>, Due,
+                          ActivityFilter, RunFilter, PurgeRuns, HandOut>;
 
 struct Contents {
   std::vector<Execution> executions;
@@ -73,11 +72,11 @@ struct Thrown {
   bool operator==(const Thrown&) const = default;
 };
 
-using Answer = std::variant<std::monostate, std::vector<SubmitOutcome>, std::vector<ClaimOutcome>,
-                            std::vector<ExtendOutcome>, std::vector<FinishOutcome>, std::vector<ControlOutcome>,
-                            std::vector<TurnOutcome>, SweepOutcome, PurgeOutcome, bool, std::vector<Execution>, Contents,
-                            std::vector<bool>, std::vector<ActivityRow>, std::vector<ActivityRun>, DueActivities,
-                            std::int64_t, Thrown>;
+using Answer =
+    std::variant<std::monostate, std::vector<SubmitOutcome>, std::vector<ClaimOutcome>, std::vector<ExtendOutcome>,
+                 std::vector<FinishOutcome>, std::vector<ControlOutcome>, std::vector<TurnOutcome>, SweepOutcome,
+                 PurgeOutcome, bool, std::vector<Execution>, Contents, std::vector<bool>, std::vector<ActivityRow>,
+                 std::vector<ActivityRun>, DueActivities, std::int64_t, Thrown>;
 
 // Does the step on a store. Moving the clock is left to whoever owns it.
 Answer perform(const Step& step, Store& store);

@@ -148,8 +148,9 @@ void PostgresServer::start_pooler() {
   pooler_port_ = free_port();
   std::ofstream(dir_.file("users")) << "\"postgres\" \"\"\n";
   std::ofstream(dir_.file("pgbouncer.ini"))
-      << "[databases]\n* = host=127.0.0.1 port=" << port_ << "\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = "
-      << pooler_port_ << "\nunix_socket_dir =\nauth_type = trust\nauth_file = " << dir_.file("users")
+      << "[databases]\n* = host=127.0.0.1 port=" << port_
+      << "\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = " << pooler_port_
+      << "\nunix_socket_dir =\nauth_type = trust\nauth_file = " << dir_.file("users")
       << "\npool_mode = transaction\nmax_client_conn = 500\ndefault_pool_size = 10\n";
   pooler_pid_ = spawn({kPooler, dir_.file("pgbouncer.ini")}, dir_.file("pgbouncer.log"));
   const std::string url = "postgres://postgres@127.0.0.1:" + std::to_string(pooler_port_) + "/postgres";
@@ -164,7 +165,8 @@ std::string PostgresServer::pooled(const std::string& url) {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (pooler_pid_ < 0) start_pooler();
-  return "postgres://postgres@127.0.0.1:" + std::to_string(pooler_port_) + url.substr(url.rfind('/')) + "?hapax_pooled=1";
+  return "postgres://postgres@127.0.0.1:" + std::to_string(pooler_port_) + url.substr(url.rfind('/')) +
+         "?hapax_pooled=1";
 }
 
 void PostgresServer::stop(bool immediately) {

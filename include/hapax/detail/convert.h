@@ -1,6 +1,7 @@
 // The conversions behind hapax/json.h. Nothing here is for callers.
 #pragma once
 
+#include <array>
 #include <boost/describe/enum_from_string.hpp>
 #include <boost/describe/enum_to_string.hpp>
 #include <boost/describe/enumerators.hpp>
@@ -9,7 +10,6 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <boost/mp11/algorithm.hpp>
-#include <array>
 #include <cmath>
 #include <concepts>
 #include <limits>
@@ -55,8 +55,7 @@ concept Nothing = std::is_void_v<T> || std::same_as<T, std::monostate> || std::s
 
 // Public members, inherited ones included.
 template <class T>
-using MembersOf =
-    boost::describe::describe_members<T, boost::describe::mod_public | boost::describe::mod_inherited>;
+using MembersOf = boost::describe::describe_members<T, boost::describe::mod_public | boost::describe::mod_inherited>;
 
 [[noreturn]] inline void mismatch(const std::string& at, const std::string& message) {
   throw Error("InvalidJson", (at.empty() ? "" : at + ": ") + message);
@@ -140,9 +139,10 @@ json::value to_value(const T& value) {
   } else if constexpr (Described<T>) {
     return object_of(value);
   } else {
-    static_assert(Described<T>,
-                  "hapax: this type has no JSON. Describe the struct with BOOST_DESCRIBE_STRUCT(Type, (), (members…)), or "
-                  "use a type that hapax/json.h lists");
+    static_assert(
+        Described<T>,
+        "hapax: this type has no JSON. Describe the struct with BOOST_DESCRIBE_STRUCT(Type, (), (members…)), or "
+        "use a type that hapax/json.h lists");
   }
 }
 

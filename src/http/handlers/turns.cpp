@@ -9,12 +9,14 @@ namespace hapax::http {
 namespace {
 
 Response turns_response(const Leases& leases, const std::vector<TurnOutcome>& outcomes) {
-  return leases_response("turns", leases, outcomes, [](JsonWriter& out, const std::string& lease, const TurnOutcome& outcome) {
-    if (outcome.accepted) out.key("status").string(to_string(outcome.status));
-    if (!outcome.step) return;
-    out.key("step").begin_object().key("ok").boolean(outcome.step->accepted).end_object();
-    if (outcome.accepted) out.key("next_lease").string(LeaseToken::parse(lease)->next().to_string());
-  });
+  return leases_response("turns", leases, outcomes,
+                         [](JsonWriter& out, const std::string& lease, const TurnOutcome& outcome) {
+                           if (outcome.accepted) out.key("status").string(to_string(outcome.status));
+                           if (!outcome.step) return;
+                           out.key("step").begin_object().key("ok").boolean(outcome.step->accepted).end_object();
+                           if (outcome.accepted)
+                             out.key("next_lease").string(LeaseToken::parse(lease)->next().to_string());
+                         });
 }
 
 void commit_turns(Backend& backend, Request& request, const Responder& responder) {
@@ -34,11 +36,11 @@ void commit_turns(Backend& backend, Request& request, const Responder& responder
     if (step) turn.step = Report{*step, std::move(item.step->outcome), request.name_space};
   }
   if (turns.empty()) return responder.answer(turns_response(leases, {}));
-  backend.engine.commit_turns(std::move(turns),
-                              responder.reply<std::vector<TurnOutcome>>(
-                                  [leases = std::move(leases)](const std::vector<TurnOutcome>& outcomes) {
-                                    return turns_response(leases, outcomes);
-                                  }));
+  backend.engine.commit_turns(
+      std::move(turns),
+      responder.reply<std::vector<TurnOutcome>>([leases = std::move(leases)](const std::vector<TurnOutcome>& outcomes) {
+        return turns_response(leases, outcomes);
+      }));
 }
 
 }  // namespace

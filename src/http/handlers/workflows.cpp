@@ -25,22 +25,22 @@ void start(Backend& backend, Request& request, const Responder& responder) {
 }
 
 void list_workflows(Backend& backend, Request& request, const Responder& responder) {
-  backend.pool.answer(responder, [&engine = backend.engine,
-                                  list = parse_list(request.query, request.name_space, Kind::workflow)] {
-    return list_response(engine, list);
-  });
+  backend.pool.answer(responder,
+                      [&engine = backend.engine, list = parse_list(request.query, request.name_space, Kind::workflow)] {
+                        return list_response(engine, list);
+                      });
 }
 
 void get_workflow(Backend& backend, Request& request, const Responder& responder) {
   Query(request.query).done();
-  backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space,
-                                  workflow_id = request.params.at(0)] {
-    const auto workflow = engine.find_workflow(name_space, workflow_id);
-    if (!workflow) throw workflow_not_found(workflow_id);
-    JsonWriter out;
-    wire::write_execution(out, *workflow);
-    return json_response(200, out.take());
-  });
+  backend.pool.answer(responder,
+                      [&engine = backend.engine, name_space = request.name_space, workflow_id = request.params.at(0)] {
+                        const auto workflow = engine.find_workflow(name_space, workflow_id);
+                        if (!workflow) throw workflow_not_found(workflow_id);
+                        JsonWriter out;
+                        wire::write_execution(out, *workflow);
+                        return json_response(200, out.take());
+                      });
 }
 
 // The run that a history is asked of: the latest, or one that is named. A run's id may stand for its workflow's.
@@ -48,8 +48,8 @@ Execution find_run(Engine& engine, const std::string& name_space, const std::str
                    const std::optional<ExecutionId>& run) {
   auto found = run ? engine.find(name_space, *run) : engine.find_workflow(name_space, workflow_id);
   if (!found) throw workflow_not_found(workflow_id);
-  const bool belongs = found->kind == Kind::workflow &&
-                       (found->idempotency_key == workflow_id || found->id.to_string() == workflow_id);
+  const bool belongs =
+      found->kind == Kind::workflow && (found->idempotency_key == workflow_id || found->id.to_string() == workflow_id);
   if (!belongs) throw workflow_not_found(workflow_id);
   return *std::move(found);
 }

@@ -19,7 +19,10 @@ const QueuePolicy kUnlimited;  // a turn is no task: the limits are of those
 class QueueTurn {
  public:
   QueueTurn(Tables& tables, const QueueName& name, Time now)
-      : tables_(tables), name_(name), policy_(name.kind == Kind::task ? tables.policies->of(name.name_space, name.queue) : kUnlimited), now_(now) {
+      : tables_(tables),
+        name_(name),
+        policy_(name.kind == Kind::task ? tables.policies->of(name.name_space, name.queue) : kUnlimited),
+        now_(now) {
     const auto open = tables.open().find(name);
     if (open == tables.open().end()) return;
     tasks_ = &open->second;

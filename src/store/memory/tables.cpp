@@ -22,7 +22,8 @@ void Tables::insert(Execution execution) {
 void Tables::index(const Execution& execution) {
   if (const auto due = execution.due_at()) due_.emplace(*due, execution.id);
   if (execution.status == Status::pending) {
-    open_[{execution.name_space, execution.queue, execution.kind}].pending[execution.priority].emplace(execution.run_at, execution.id);
+    open_[{execution.name_space, execution.queue, execution.kind}].pending[execution.priority].emplace(execution.run_at,
+                                                                                                       execution.id);
   } else if (execution.status == Status::running) {
     OpenTasks& tasks = open_[{execution.name_space, execution.queue, execution.kind}];
     ++tasks.running;

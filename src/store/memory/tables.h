@@ -50,7 +50,7 @@ class Tables {
   using Closed = std::map<std::tuple<std::string, std::string, Kind>, TimeOrder>;  // by namespace, queue, kind
 
   const std::map<ExecutionId, Execution>& executions() const { return executions_; }
-  const std::multimap<std::string, ExecutionId>& runs() const { return runs_; }  // of workflows, by workflow id
+  const std::multimap<std::string, ExecutionId>& runs() const { return runs_; }    // of workflows, by workflow id
   const std::multimap<ExecutionId, ExecutionId>& steps() const { return steps_; }  // by run
   const std::map<QueueName, OpenTasks>& open() const { return open_; }
   const Closed& closed() const { return closed_; }  // each by finished_at
@@ -96,9 +96,9 @@ class Tables {
   std::map<QueueName, RateState> rates;
   std::map<std::pair<std::string, std::string>, StoredRequest> requests;  // by namespace, request key
   std::map<std::tuple<std::string, SettingDocument::Kind, std::string>, std::string> settings;
-  std::map<ExecutionId, std::vector<Event>> histories;                       // by run
-  std::map<std::pair<ExecutionId, std::int32_t>, Wait> waits;                // by run and step
-  std::map<ExecutionId, std::vector<Event>> signals;                         // by run: those nobody has waited for
+  std::map<ExecutionId, std::vector<Event>> histories;         // by run
+  std::map<std::pair<ExecutionId, std::int32_t>, Wait> waits;  // by run and step
+  std::map<ExecutionId, std::vector<Event>> signals;           // by run: those nobody has waited for
   std::shared_ptr<const QueuePolicies> policies = std::make_shared<QueuePolicies>();
 
  private:

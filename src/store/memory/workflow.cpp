@@ -58,7 +58,8 @@ class MemoryRows final : public RunRows {
   void put_wait(const Wait& wait) override { tables_.waits[{wait.run, wait.step}] = wait; }
   std::vector<Wait> waits_of(const ExecutionId& run) override {
     std::vector<Wait> found;
-    for (auto wait = tables_.waits.lower_bound({run, 0}); wait != tables_.waits.end() && wait->first.first == run; ++wait) {
+    for (auto wait = tables_.waits.lower_bound({run, 0}); wait != tables_.waits.end() && wait->first.first == run;
+         ++wait) {
       found.push_back(wait->second);
     }
     return found;

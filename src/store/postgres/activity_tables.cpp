@@ -45,9 +45,8 @@ const Statement kFind{"find_activity", "SELECT " + names(kActivityColumns) +
                                            " FROM activities WHERE name_space = $1::bytea AND id = $2::bytea"};
 
 // In the order of their keys, so that two batches of the same activities wait for each other and not in a circle.
-const Statement kChange{
-    "change_activities",
-    fmt::format(R"sql(
+const Statement kChange{"change_activities",
+                        fmt::format(R"sql(
 WITH n AS MATERIALIZED (SELECT * FROM {unnest}),
 made AS (
   INSERT INTO activities ({columns})
@@ -61,17 +60,16 @@ removed AS (
   DELETE FROM activities a USING (SELECT * FROM n WHERE remove ORDER BY name_space, id) g, {place}
   WHERE a.ctid = f.place AND a.revision = g.revision RETURNING a.name_space, a.id)
 SELECT * FROM made UNION ALL SELECT * FROM changed UNION ALL SELECT * FROM removed)sql",
-                fmt::arg("unnest", unnest(change_columns(), 1, "u")),
-                fmt::arg("columns", names(kActivityColumns)), fmt::arg("place", kLookupPlace))};
+                                    fmt::arg("unnest", unnest(change_columns(), 1, "u")),
+                                    fmt::arg("columns", names(kActivityColumns)), fmt::arg("place", kLookupPlace))};
 
 const Statement kFindAll{"find_activities",
                          fmt::format("SELECT {} FROM unnest($1::bytea[], $2::bytea[]) AS g (name_space, id), {}",
                                      names(kActivityColumns, "a"), kLookup)};
 
 // One more than asked for, and the next one that is not due yet: the earliest of those that are not among them.
-const Statement kDue{
-    "due_activities",
-    fmt::format(R"sql(
+const Statement kDue{"due_activities",
+                     fmt::format(R"sql(
 SELECT * FROM (
   (SELECT {columns}, true AS is_due FROM activities WHERE next_due IS NOT NULL AND next_due <= {now}
    ORDER BY next_due, name_space, id LIMIT $2::int8 + 1)
@@ -79,13 +77,12 @@ SELECT * FROM (
   (SELECT name_space, id, ''::bytea, by_event, next_due, revision, false FROM activities
    WHERE next_due IS NOT NULL AND next_due > {now} ORDER BY next_due, name_space, id LIMIT 1)) d
 ORDER BY next_due, name_space, id)sql",
-                fmt::arg("columns", names(kActivityColumns)), fmt::arg("now", time_or_servers(1)))};
+                                 fmt::arg("columns", names(kActivityColumns)), fmt::arg("now", time_or_servers(1)))};
 
-const Statement kRecord{"record_runs",
-                        fmt::format("INSERT INTO activity_runs ({}, recorded_at) SELECT {}, {} FROM {}"
-                                    " ORDER BY g.firing ON CONFLICT DO NOTHING",
-                                    names(kRunColumns), names(kRunColumns, "g"), time_or_servers(kNowParameter),
-                                    unnest(kRunColumns, 1, "g"))};
+const Statement kRecord{"record_runs", fmt::format("INSERT INTO activity_runs ({}, recorded_at) SELECT {}, {} FROM {}"
+                                                   " ORDER BY g.firing ON CONFLICT DO NOTHING",
+                                                   names(kRunColumns), names(kRunColumns, "g"),
+                                                   time_or_servers(kNowParameter), unnest(kRunColumns, 1, "g"))};
 const Statement kMakeUp{
     "make_up_runs",
     fmt::format("UPDATE activity_runs r SET cause = g.cause, at = g.at, disposition = g.disposition,"
@@ -272,8 +269,7 @@ const Statement& due_activities_statement() { return kDue; }
 const Statement& runs_statement() { return kRuns; }
 
 std::optional<ActivityRow> ActivityTables::find(const std::string& name_space, const std::string& id) {
-  std::vector<ActivityRow> found =
-      read_activities(read_rows(runner_, kFind, Parameters().bytes(name_space).bytes(id)));
+  std::vector<ActivityRow> found = read_activities(read_rows(runner_, kFind, Parameters().bytes(name_space).bytes(id)));
   return found.empty() ? std::nullopt : std::optional(std::move(found[0]));
 }
 
@@ -337,9 +333,8 @@ std::vector<ActivityRun> ActivityTables::record(std::span<const ActivityRun> run
   std::vector<ActivityRun> recorded(runs.size());
   for (std::vector<std::size_t>& wave : waves_of(runs)) {
     while (!wave.empty()) {
-      const bool makes_up = std::any_of(wave.begin(), wave.end(), [&](std::size_t i) {
-        return runs[i].disposition == Disposition::caught_up;
-      });
+      const bool makes_up = std::any_of(wave.begin(), wave.end(),
+                                        [&](std::size_t i) { return runs[i].disposition == Disposition::caught_up; });
       const Rows rows = runner_.attempt([&](Connection& connection) {
         const Parameters parameters = write_runs(runs, wave, runner_.now_parameter());
         connection.begin_implicitly();

@@ -11,8 +11,7 @@ namespace hapax::postgres {
 class ActivityTables final : public ActivityRows {
  public:
   // Calls `on_change` after an activity was changed or removed. The runner must outlive it.
-  ActivityTables(Runner& runner, std::function<void()> on_change)
-      : runner_(runner), on_change_(std::move(on_change)) {}
+  ActivityTables(Runner& runner, std::function<void()> on_change) : runner_(runner), on_change_(std::move(on_change)) {}
 
   std::optional<ActivityRow> find(const std::string& name_space, const std::string& id) override;
   std::vector<ActivityRow> list(const ActivityFilter& filter) override;

@@ -24,8 +24,9 @@ constexpr std::int64_t kChunkOfKeys = 512;  // where some may have to be parked
 
 const QueuePolicy kUnlimited;  // a turn is no task: the limits are of those
 
-const Statement kDue{"due", fmt::format("{} SELECT s.spot, {} FROM {} JOIN {} ON true LIMIT $5::int8", kLevels, row_columns(true),
-                                        due_rows("$2::int8", "FOR UPDATE SKIP LOCKED"), lookup("executions", "id", "s.id", "e"))};
+const Statement kDue{
+    "due", fmt::format("{} SELECT s.spot, {} FROM {} JOIN {} ON true LIMIT $5::int8", kLevels, row_columns(true),
+                       due_rows("$2::int8", "FOR UPDATE SKIP LOCKED"), lookup("executions", "id", "s.id", "e"))};
 
 const Statement kNextRunAt{"next_run_at", kLevels + R"sql(
 SELECT min(n.run_at) FROM level l, LATERAL (
@@ -372,7 +373,8 @@ std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> reques
   try {
     taken.executions = take_due(requests.front(), *queue_no);
   } catch (const Failure& failure) {
-    if (failure.code() != Failure::Code::unavailable) throw;  // nothing was taken: perhaps somebody was waited for too long
+    if (failure.code() != Failure::Code::unavailable)
+      throw;  // nothing was taken: perhaps somebody was waited for too long
   }
   ClaimRequest rest = requests.front();
   rest.limit -= static_cast<std::int32_t>(taken.executions.size());
@@ -380,7 +382,8 @@ std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> reques
   try {
     std::vector<ClaimOutcome> outcomes = long_way({&rest, 1});
     std::vector<Execution>& others = outcomes.front().executions;
-    others.insert(others.begin(), std::move_iterator(taken.executions.begin()), std::move_iterator(taken.executions.end()));
+    others.insert(others.begin(), std::move_iterator(taken.executions.begin()),
+                  std::move_iterator(taken.executions.end()));
     std::sort(others.begin(), others.end(), goes_before);
     return outcomes;
   } catch (const Failure&) {

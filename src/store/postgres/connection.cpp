@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kSettings =
     "set_config('client_encoding', 'UTF8', {0}), set_config('enable_seqscan', 'off', {0}),"
     " set_config('enable_bitmapscan', 'off', {0}), set_config('enable_hashjoin', 'off', {0}),"
-    " set_config('enable_mergejoin', 'off', {0}), set_config('enable_memoize', 'off', {0}), set_config('jit', 'off', {0}),"
+    " set_config('enable_mergejoin', 'off', {0}), set_config('enable_memoize', 'off', {0}), set_config('jit', 'off', "
+    "{0}),"
     " set_config('plan_cache_mode', 'force_generic_plan', {0}), set_config('lock_timeout', '{2}', {0}),"
     " set_config('synchronous_commit', CASE WHEN {1} THEN 'off' WHEN current_setting('synchronous_commit') = 'off'"
     " THEN 'on' ELSE current_setting('synchronous_commit') END, {0})";
@@ -56,8 +57,9 @@ Failure Refused::as_failure() const {
     return {Code::misuse, std::string(what()) + ": the schema is not Hapax's or was dropped; run `hapax migrate`"};
   }
   if (is("55P03")) {
-    return {Code::unavailable, std::string(what()) + ": a transaction has been open for long that submitted the same key, or"
-                                                     " to the same new queue; commit it, or roll it back"};
+    return {Code::unavailable, std::string(what()) +
+                                   ": a transaction has been open for long that submitted the same key, or"
+                                   " to the same new queue; commit it, or roll it back"};
   }
   if (is("57014")) {
     return {Code::unavailable, std::string(what()) + ": it took too long; ask for less, by status, key or queue"};

@@ -113,7 +113,7 @@ class Connection {
   PGconn* handle_ = nullptr;
   const bool borrowed_ = false;
   bool broken_ = false;
-  bool explicit_ = false;    // BEGIN was sent
+  bool explicit_ = false;  // BEGIN was sent
   bool reading_ = false;
   bool committing_ = false;  // what ends the transaction may have reached the server
   bool unflushed_ = false;

@@ -31,9 +31,11 @@ level (priority, begin_at) AS (
 // After kLevels, where `now` is the time: rows of `open` as `s`, with their ctid as its spot and their xmax as its locker; locked,
 // or not, as `locking` says.
 inline std::string due_rows(const std::string& now, const std::string& locking) {
-  return "level l, LATERAL (SELECT o.*, o.ctid AS spot, o.xmax AS locker FROM open o WHERE o.status = 0 AND NOT o.parked"
-         " AND o.queue_no = $1::int4 AND o.priority = l.priority AND o.run_at >= l.begin_at AND o.run_at <= " + now +
-         " AND (o.deadline_at IS NULL OR o.deadline_at > " + now + ") ORDER BY o.run_at, o.id LIMIT $5::int8 " + locking + ") s";
+  return "level l, LATERAL (SELECT o.*, o.ctid AS spot, o.xmax AS locker FROM open o WHERE o.status = 0 AND NOT "
+         "o.parked"
+         " AND o.queue_no = $1::int4 AND o.priority = l.priority AND o.run_at >= l.begin_at AND o.run_at <= " +
+         now + " AND (o.deadline_at IS NULL OR o.deadline_at > " + now + ") ORDER BY o.run_at, o.id LIMIT $5::int8 " +
+         locking + ") s";
 }
 
 }  // namespace hapax::postgres

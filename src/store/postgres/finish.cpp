@@ -101,7 +101,8 @@ std::vector<std::size_t> complete_running(Runner& runner, By by, std::span<const
     }
   }
   Parameters parameters;
-  parameters.int8_if(runner.now_parameter()).array(retained_queues(runner, Kind::task, by == By::spot ? name_space : ""));
+  parameters.int8_if(runner.now_parameter())
+      .array(retained_queues(runner, Kind::task, by == By::spot ? name_space : ""));
   parameters.array(std::move(ids)).array(std::move(attempts)).array(std::move(secrets)).array(std::move(results));
   parameters.array(std::move(last));
   const Rows rows = runner.run_at_once(by == By::spot ? kCompleteAt : kComplete, parameters);

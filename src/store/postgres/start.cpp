@@ -83,10 +83,11 @@ std::set<ExecutionId> hand_out(Workspace& workspace, Waiters& waiters, const std
   for (const ExecutionId& id : ready) {
     if (Row* row = workspace.find(id)) candidates.push_back(&row->execution);
   }
-  auto handed = hapax::hand_out(waiters, candidates, workspace.policies(), workspace.now(), [&](const Execution& started) {
-    workspace.changed(*workspace.find(started.id));
-    return std::vector<Event>();  // read when those of this transaction are written
-  });
+  auto handed =
+      hapax::hand_out(waiters, candidates, workspace.policies(), workspace.now(), [&](const Execution& started) {
+        workspace.changed(*workspace.find(started.id));
+        return std::vector<Event>();  // read when those of this transaction are written
+      });
   if (handed.empty()) return handed;
   workspace.write();
   complete(workspace.connection(), waiters);

@@ -79,7 +79,8 @@ class TakeDue : public testing::Test {
 
 TEST_F(TakeDue, BeginsTheAttemptsThatTheRulesWouldBegin) {
   submit({Task().id(test_id(2)), Task().id(test_id(3)).timeout(5s).priority(1), Task().id(test_id(4)).deadline(7s),
-          Task().id(test_id(5)).timeout(40s).deadline(60s).key("k").input(R"({"a":1})"), Task().id(test_id(6)).delay(1s)});
+          Task().id(test_id(5)).timeout(40s).deadline(60s).key("k").input(R"({"a":1})"),
+          Task().id(test_id(6)).delay(1s)});
   std::vector<Execution> expected;
   for (const std::uint64_t n : {3, 2, 4, 5}) {
     Execution execution = store_->find("default", test_id(n)).value();
@@ -148,7 +149,8 @@ TEST_F(TakeDue, OfTwoOnlyOneTakesTheShortWay) {
 }
 
 TEST_F(TakeDue, ConcurrencyKeysAreCounted) {
-  submit({Task().id(test_id(2)).concurrency_key("k"), Task().id(test_id(3)).concurrency_key("k"), Task().id(test_id(4))});
+  submit(
+      {Task().id(test_id(2)).concurrency_key("k"), Task().id(test_id(3)).concurrency_key("k"), Task().id(test_id(4))});
   EXPECT_THAT(claimed_ids(3), ElementsAre(test_id(2), test_id(4)));
 }
 

@@ -93,9 +93,10 @@ TEST_F(ActivityCost, OfAPageAndAPurgeIsTheSameInALongLedger) {
                 .c_str());
   };
   const auto page = [&] {
-    EXPECT_EQ(tables->runs({.name_space = "few", .activity = "a", .after = {{clock.now() + Duration(80), ""}}, .limit = 20})
-                  .size(),
-              20U);
+    EXPECT_EQ(
+        tables->runs({.name_space = "few", .activity = "a", .after = {{clock.now() + Duration(80), ""}}, .limit = 20})
+            .size(),
+        20U);
   };
   const auto purge = [&] { EXPECT_EQ(tables->purge_runs(clock.now() + std::chrono::hours(1), 10), 10); };
   fill(100);

@@ -44,10 +44,11 @@ ActivityRun read_run(const Run& run) {
 ActivityTables::ActivityTables(Connection& db)
     : connection_(db),
       find_(db, fmt::format("SELECT {} FROM activities WHERE name_space = ? AND id = ?", kColumns)),
-      put_(db, fmt::format("INSERT INTO activities ({}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name_space, id) DO UPDATE"
-                           " SET document = excluded.document, by_event = excluded.by_event,"
-                           " next_due = excluded.next_due, revision = excluded.revision",
-                           kColumns)),
+      put_(db,
+           fmt::format("INSERT INTO activities ({}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name_space, id) DO UPDATE"
+                       " SET document = excluded.document, by_event = excluded.by_event,"
+                       " next_due = excluded.next_due, revision = excluded.revision",
+                       kColumns)),
       erase_(db, "DELETE FROM activities WHERE name_space = ? AND id = ?"),
       due_(db, fmt::format("SELECT {} FROM activities INDEXED BY due_activities"
                            " WHERE next_due IS NOT NULL AND next_due <= ? ORDER BY next_due, name_space, id LIMIT ?",

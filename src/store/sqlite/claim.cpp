@@ -183,8 +183,9 @@ Claim::Claim(Connection& db)
 
 ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
   const std::int64_t limit = std::max(request.limit, 0);
-  const std::int64_t chunk =
-      request.queues.size() == 1 && !(request.tasks && request.workflows) ? std::max<std::int64_t>(limit, 1) : std::min(kChunk, limit + 1);
+  const std::int64_t chunk = request.queues.size() == 1 && !(request.tasks && request.workflows)
+                                 ? std::max<std::int64_t>(limit, 1)
+                                 : std::min(kChunk, limit + 1);
   std::vector<QueueTurn> turns;
   turns.reserve(request.queues.size() * 2);
   for (const std::string& queue : request.queues) {

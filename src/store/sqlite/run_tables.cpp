@@ -4,7 +4,8 @@ namespace hapax::sqlite {
 
 RunTables::RunTables(Connection& db)
     : load_(db, "SELECT events, seen, steps, stuck, wake_at, continued_as FROM runs WHERE seq = ?"),
-      insert_(db, "INSERT INTO runs (events, seen, steps, stuck, wake_at, continued_as, seq) VALUES (?, ?, ?, ?, ?, ?, ?)"),
+      insert_(db,
+              "INSERT INTO runs (events, seen, steps, stuck, wake_at, continued_as, seq) VALUES (?, ?, ?, ?, ?, ?, ?)"),
       save_(db,
             "UPDATE runs SET events = ?, seen = ?, steps = ?, stuck = ?, wake_at = ?, continued_as = ? WHERE seq = ?"),
       erase_(db, "DELETE FROM runs WHERE seq = ?"),

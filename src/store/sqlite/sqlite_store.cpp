@@ -80,8 +80,8 @@ class SqliteStore final : public Store {
 
   std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
     return write([&](Batch& batch, WriterSession&) {
-      auto outcomes = for_each<SubmitOutcome>(
-          submissions, [&](const Submission& item) { return sqlite::submit(batch, item); });
+      auto outcomes =
+          for_each<SubmitOutcome>(submissions, [&](const Submission& item) { return sqlite::submit(batch, item); });
       hand_out(batch, submissions, outcomes, waiters);
       return outcomes;
     });
@@ -102,8 +102,7 @@ class SqliteStore final : public Store {
 
   std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) override {
     return write([&](Batch& batch, WriterSession&) {
-      auto outcomes =
-          for_each<FinishOutcome>(reports, [&](const Report& item) { return sqlite::finish(batch, item); });
+      auto outcomes = for_each<FinishOutcome>(reports, [&](const Report& item) { return sqlite::finish(batch, item); });
       hand_out(batch, reports, outcomes, waiters);
       return outcomes;
     });

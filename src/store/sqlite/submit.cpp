@@ -9,7 +9,8 @@ namespace {
 
 Row new_row(Batch& batch, const Submission& submission) {
   return {.seq = batch.tables.next_seq(),
-          .queue_no = batch.tables.queue_no(submission.execution.name_space, submission.execution.queue, submission.execution.kind),
+          .queue_no = batch.tables.queue_no(submission.execution.name_space, submission.execution.queue,
+                                            submission.execution.kind),
           .execution = new_execution(submission, batch.now)};
 }
 

@@ -16,8 +16,8 @@ namespace hapax {
 struct Wait {
   ExecutionId run;
   std::int32_t step = 0;
-  std::string signal;            // for a signal of this name; empty: for none
-  std::optional<Time> until;     // at most so long
+  std::string signal;             // for a signal of this name; empty: for none
+  std::optional<Time> until;      // at most so long
   std::optional<ExecutionId> on;  // for an execution that was there before
 
   bool operator==(const Wait&) const = default;
@@ -50,7 +50,7 @@ class RunRows {
   virtual void replace_events(const ExecutionId& run, const std::vector<Event>& events) = 0;
 
   virtual void put_wait(const Wait& wait) = 0;
-  virtual std::vector<Wait> waits_of(const ExecutionId& run) = 0;       // by step
+  virtual std::vector<Wait> waits_of(const ExecutionId& run) = 0;        // by step
   virtual std::vector<Wait> waits_on(const ExecutionId& execution) = 0;  // by run and step
   virtual void erase_wait(const ExecutionId& run, std::int32_t step) = 0;
   virtual void erase_waits(const ExecutionId& run) = 0;

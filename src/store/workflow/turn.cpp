@@ -256,8 +256,8 @@ std::int64_t events_of(const Turn& turn) {
 // Under its lease, which it keeps: the answer was lost.
 bool was_kept_before(const Execution& run, const Turn& turn) {
   if (!std::holds_alternative<Turn::Unfinished>(turn.end)) return false;
-  const auto last = std::find_if(turn.events.rbegin(), turn.events.rend(),
-                                 [](const Event& event) { return is_command(event.kind); });
+  const auto last =
+      std::find_if(turn.events.rbegin(), turn.events.rend(), [](const Event& event) { return is_command(event.kind); });
   return last != turn.events.rend() && run.run.steps >= last->step;
 }
 
@@ -289,10 +289,11 @@ TurnOutcome commit_turn(RunRows& rows, const Turn& turn) {
       be_stuck(rows, *run, stuck ? stuck->error : *misnumbering, outcome.effects);
     } else if (is_too_long) {
       keep_completed(rows, *run, turn);
-      run->error = AttemptError{"HistoryLimitExceeded",
-                                fmt::format("the history would have more than {} events: let the workflow continue as new "
-                                            "before that",
-                                            rows.policies().history_limit)};
+      run->error =
+          AttemptError{"HistoryLimitExceeded",
+                       fmt::format("the history would have more than {} events: let the workflow continue as new "
+                                   "before that",
+                                   rows.policies().history_limit)};
       close_run(*run, Status::failed, rows.now());
       store_closed(rows, *run, outcome.effects);
     } else {
