@@ -66,44 +66,58 @@ LoadFigure rate(std::int64_t count, const std::function<void()>& run) {
   return {"tasks/s", count, seconds, static_cast<double>(count) / seconds, 0, 0};
 }
 
-// Submits with a key each, so many under way at a time: the answer to one starts the next, as the peers' promises do.
-class KeyedSubmits {
+// Calls of which so many are under way at a time: the answer to one begins the next, as the peers' promises do.
+class InFlight {
  public:
-  KeyedSubmits(App& app, std::int64_t from, std::int64_t to, bool created)
-      : app_(app), to_(to), created_(created), next_(from) {}
+  // Told by a call that it was answered.
+  class Next {
+   public:
+    explicit Next(InFlight& all) : all_(&all) {}
+
+    // Checks the answer, and begins the next call; the first check that throws is the last.
+    void operator()(const std::function<void()>& check) const { unless_it_fails(check, true); }
+    void unless_it_fails(const std::function<void()>& go_on, bool ends = false) const {
+      try {
+        go_on();
+      } catch (...) {
+        all_->fail(std::current_exception());
+        ends = true;
+      }
+      if (ends) all_->begin_next();
+    }
+
+   private:
+    InFlight* all_;
+  };
+
+  using Call = std::function<void(std::int64_t, const Next&)>;
+
+  InFlight(std::int64_t from, std::int64_t to, Call call) : to_(to), call_(std::move(call)), next_(from) {}
 
   void run(int in_flight) {
     under_way_ = in_flight;
-    for (int i = 0; i < in_flight; ++i) submit_next();
+    for (int i = 0; i < in_flight; ++i) begin_next();
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [&] { return under_way_ == 0; });
     if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
-  void submit_next() {
+  void begin_next() {
     const std::int64_t i = next_++;
-    if (i >= to_) return end();
-    app_.submit_async("noop", payload_of(i), key(key_of(i)), [this, i](const Handle& handle) {
-      try {
-        if (handle.created() != created_) throw std::runtime_error(fmt::format("task {}: created is {}", i, !created_));
-      } catch (...) {
-        next_ = to_;
-        std::lock_guard lock(mutex_);
-        if (!failure_) failure_ = std::current_exception();
-      }
-      submit_next();
-    });
-  }
-
-  void end() {
+    if (i < to_) return call_(i, Next(*this));
     std::lock_guard lock(mutex_);
     if (--under_way_ == 0) ended_.notify_one();
   }
 
-  App& app_;
+  void fail(std::exception_ptr failure) {
+    next_ = to_;
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::move(failure);
+  }
+
   const std::int64_t to_;
-  const bool created_;
+  const Call call_;
   std::atomic<std::int64_t> next_;
   std::mutex mutex_;
   std::condition_variable ended_;
@@ -113,7 +127,13 @@ class KeyedSubmits {
 
 // Numbers below zero are the warm-up's: they are other tasks than the measured ones.
 void submit_keyed(App& app, std::int64_t from, std::int64_t to, int in_flight, bool created) {
-  KeyedSubmits(app, from, to, created).run(in_flight);
+  InFlight(from, to, [&](std::int64_t i, const InFlight::Next& next) {
+    app.submit_async("noop", payload_of(i), key(key_of(i)), [i, created, next](const Handle& handle) {
+      next([&] {
+        if (handle.created() != created) throw std::runtime_error(fmt::format("task {}: created is {}", i, !created));
+      });
+    });
+  }).run(in_flight);
 }
 
 LoadFigure submit_key(const LoadOptions& options) {
@@ -170,9 +190,10 @@ LoadFigure bulk(const LoadOptions& options) {
 // A worker in this process, until it goes out of scope.
 class LocalWorker {
  public:
-  LocalWorker(App& app, int threads) : app_(app), thread_([&app, threads] {
-    app.work({.threads = static_cast<std::size_t>(threads), .handle_signals = false});
-  }) {}
+  LocalWorker(App& app, int threads)
+      : app_(app), thread_([&app, threads] {
+          app.work({.threads = static_cast<std::size_t>(threads), .handle_signals = false});
+        }) {}
   ~LocalWorker() { app_.stop(); }
 
  private:
@@ -309,10 +330,15 @@ LoadFigure workflow(const LoadOptions& options) {
   app.workflow("three_steps", three_steps);
   std::optional<LocalWorker> worker(std::in_place, app, options.threads);
   const auto run = [&](std::int64_t from, std::int64_t to) {
-    run_in_flight(from, to, options.in_flight, [&](std::int64_t i) {
-      const auto result = app.start("three_steps", key_of(i), i).result<std::int64_t>();
-      expect("the result of a workflow", result, i + 3);
-    });
+    InFlight(from, to, [&](std::int64_t i, const InFlight::Next& next) {
+      app.start_async("three_steps", key_of(i), i, {}, [i, next](const WorkflowHandle& started) {
+        next.unless_it_fails([&] {
+          started.when_closed([i, next](const WorkflowHandle& closed) {
+            next([&] { expect("the result of a workflow", closed.result<std::int64_t>(), i + 3); });
+          });
+        });
+      });
+    }).run(options.in_flight);
   };
   run(-kWarmUpRuns, 0);
   settle(options.store);

@@ -216,7 +216,8 @@ the disk. Other processes used at most {noise} of the processors during a run.
 - **Submit to start of handler**: one task at a time to an idle worker, from the call of submit until its handler runs. The worker
   is in the submitter's process. There Hapax hands the task over with the submission's commit, where the peers' workers hear of it
   through their store; *in two processes*, Hapax's does so, too.
-- **Workflows**: three steps one after the other, each with a result, 32 workflows in flight, from start to result.
+- **Workflows**: three steps one after the other, each with a result, 32 workflows in flight, from start to result, again without a
+  thread for each: promises of the peers, `start_async` and `when_closed` of Hapax.
 
 Every run has an empty database, all but the drain have a warm-up, and each reads the store afterwards: a run in which a task is missing, doubled or without
 its result ends the whole benchmark. What the peers are asked for is not always the same: graphile-worker and BullMQ forget a key when its job is removed,

@@ -97,6 +97,21 @@ class App {
     return start_json(type_of(reinterpret_cast<const void*>(function)), workflow_id, to_json(input), options);
   }
 
+  // The same without waiting, as submit_async() is; WorkflowHandle::when_closed() tells of the end in the same way, and
+  // of a start that failed, too.
+  //
+  //   app.start_async("process_order", "order-456", order, {}, [](const hapax::WorkflowHandle& handle) {
+  //     handle.when_closed([](const hapax::WorkflowHandle& closed) {
+  //       try { closed.result<Receipt>(); … } catch (const hapax::Error& failure) { … }
+  //     });
+  //   });
+  using Started = std::function<void(WorkflowHandle)>;
+  template <class Input>
+  void start_async(std::string_view type, std::string_view workflow_id, const Input& input,
+                   const SubmitOptions& options, Started started) {
+    start_json_async(type, workflow_id, to_json(input), options, std::move(started));
+  }
+
   // The workflow of that id, wherever it was started. Throws WorkflowNotFound where there is none.
   WorkflowHandle find_workflow(std::string_view workflow_id);
 
@@ -170,6 +185,8 @@ class App {
                         const SubmitOptions& options = {});
   WorkflowHandle start_json(std::string_view type, std::string_view workflow_id, std::string input_json,
                             const SubmitOptions& options = {});
+  void start_json_async(std::string_view type, std::string_view workflow_id, std::string input_json,
+                        const SubmitOptions& options, Started started);
 
  protected:
   explicit App(std::shared_ptr<detail::AppState> state) : state_(std::move(state)) {}

@@ -23,6 +23,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -288,6 +289,11 @@ class WorkflowHandle {
     return from_json<Result>(result_json());
   }
   std::string result_json() const;  // the JSON text; empty if the workflow returned nothing
+
+  // Calls `done` once when the workflow is closed, with a handle whose result() does not wait: it gives the result, or
+  // throws why there is none, be it that the start failed. `done` runs on a thread of the app's, so it must not block or throw, but it may start the
+  // next one. An app that is closed meanwhile calls it before it is gone.
+  void when_closed(std::function<void(WorkflowHandle)> done) const;
 
   // Operations, each under a request key of yours: said twice with the same key, it happens once.
   //

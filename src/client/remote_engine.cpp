@@ -20,8 +20,8 @@ using namespace std::chrono_literals;
 constexpr auto kTimeout = 30s;  // of an exchange that does not wait
 constexpr std::size_t kMaxItems = Engine::kMaxBatch;
 
-struct WaitingClaim : Waiting {
-  explicit WaitingClaim(std::shared_ptr<HttpClient::Call> c) : call(std::move(c)) {}
+struct WaitingCall : Waiting {
+  explicit WaitingCall(std::shared_ptr<HttpClient::Call> c) : call(std::move(c)) {}
   void cancel() override { call->cancel(); }
   const std::shared_ptr<HttpClient::Call> call;
 };
@@ -71,7 +71,6 @@ class RemoteEngine final : public Engine {
   std::vector<Claimed> read_claims(const HttpAnswer& answer) const;
   std::vector<SubmitResult> submit_now(const std::vector<SubmitRequest>& requests);
   SubmitResult submit_one(const SubmitRequest& request);
-  std::optional<Execution> wait_at(const std::string& path, Duration wait);
   QueueView read_queue(const Exchanged& exchanged) const;
 
   const std::string name_space_;
@@ -116,11 +115,11 @@ void RemoteEngine::submit(const std::string&, std::vector<SubmitRequest> request
     return answer(reply, [&] { return requests.empty() ? std::vector<SubmitResult>() : submit_now(requests); });
   }
   const SubmitRequest& request = requests.front();
-  server_.start_post(std::string(submit_path(request)), wire::write_submit(request),
-                     is_repeatable(request) ? Repeat::yes : Repeat::no,
-                     [reply = std::move(reply)](Answer<Exchanged> exchanged) {
-                       answer(reply, [&] { return std::vector{read_submitted(std::move(exchanged).get())}; });
-                     });
+  server_.start({.method = "POST", .path = std::string(submit_path(request)), .body = wire::write_submit(request)},
+                is_repeatable(request) ? Repeat::yes : Repeat::no,
+                [reply = std::move(reply)](Answer<Exchanged> exchanged) {
+                  answer(reply, [&] { return std::vector{read_submitted(std::move(exchanged).get())}; });
+                });
 }
 
 SubmitResult RemoteEngine::submit_one(const SubmitRequest& request) {
@@ -167,7 +166,7 @@ std::shared_ptr<Waiting> RemoteEngine::claim(ClaimCall call, Reply<std::vector<C
       throw failure;
     });
   };
-  return std::make_shared<WaitingClaim>(server_.http().start(std::move(request), std::move(done)));
+  return std::make_shared<WaitingCall>(server_.http().start(std::move(request), std::move(done)));
 }
 
 // The length of the first run of equal leases, which one request can carry.
@@ -242,19 +241,26 @@ void RemoteEngine::control(ControlRequest request, Reply<ControlOutcome> reply) 
   });
 }
 
-// Answers with the execution once it is closed or the wait is over.
-std::optional<Execution> RemoteEngine::wait_at(const std::string& path, Duration wait) {
-  const Exchanged exchanged = server_.exchange({.method = "GET",
-                                        .path = fmt::format("{}/result?wait={}", path, format_duration(wait)),
-                                        .timeout = kTimeout + wait});
+namespace {
+
+// Answered with the execution once it is closed or the wait is over.
+HttpRequest wait_request(const std::string& path, Duration wait) {
+  return {.method = "GET",
+          .path = fmt::format("{}/result?wait={}", path, format_duration(wait)),
+          .timeout = kTimeout + wait};
+}
+
+std::optional<Execution> read_waited(const Exchanged& exchanged) {
   if (exchanged.not_found()) return {};
   if (exchanged.status != 202) exchanged.require();
   return wire::read_member(exchanged.body, "execution", wire::read_execution);
 }
 
+}  // namespace
+
 std::shared_ptr<Waiting> RemoteEngine::wait_closed(const std::string&, const ExecutionId& id, Duration wait,
                                                    Reply<std::optional<Execution>> reply) {
-  answer(reply, [&] { return wait_at("/v1/tasks/" + id.to_string(), wait); });
+  answer(reply, [&] { return read_waited(server_.exchange(wait_request("/v1/tasks/" + id.to_string(), wait))); });
   return nullptr;
 }
 
@@ -283,8 +289,8 @@ std::vector<Event> RemoteEngine::history(const std::string&, const ExecutionId& 
   std::vector<Event> events;
   while (limit > 0) {
     const std::string id = run.to_string();
-    const Exchanged exchanged = server_.get(fmt::format("/v1/workflows/{}/history?run={}&after={}&limit={}", id, id, after,
-                                                std::min(kPage, limit)));
+    const Exchanged exchanged = server_.get(
+        fmt::format("/v1/workflows/{}/history?run={}&after={}&limit={}", id, id, after, std::min(kPage, limit)));
     if (exchanged.not_found()) return events;
     exchanged.require();
     const auto page = wire::read_all(exchanged.body, "events", wire::read_event);
@@ -298,8 +304,11 @@ std::vector<Event> RemoteEngine::history(const std::string&, const ExecutionId& 
 
 std::shared_ptr<Waiting> RemoteEngine::wait_workflow(const std::string&, const std::string& workflow_id, Duration wait,
                                                      Reply<std::optional<Execution>> reply) {
-  answer(reply, [&] { return wait_at("/v1/workflows/" + percent_encode(workflow_id), wait); });
-  return nullptr;
+  auto call = server_.start(wait_request("/v1/workflows/" + percent_encode(workflow_id), wait), Repeat::yes,
+                            [reply = std::move(reply)](Answer<Exchanged> exchanged) {
+                              answer(reply, [&] { return read_waited(std::move(exchanged).get()); });
+                            });
+  return std::make_shared<WaitingCall>(std::move(call));
 }
 
 // ---- read
@@ -375,7 +384,8 @@ QueueView RemoteEngine::put_queue(const std::string&, const std::string& name, c
 }
 
 QueueView RemoteEngine::set_paused(const std::string&, const std::string& name, bool paused) {
-  return read_queue(server_.post(fmt::format("/v1/queues/{}/{}", percent_encode(name), paused ? "pause" : "unpause"), ""));
+  return read_queue(
+      server_.post(fmt::format("/v1/queues/{}/{}", percent_encode(name), paused ? "pause" : "unpause"), ""));
 }
 
 TypeView RemoteEngine::type(const std::string&, const std::string& name) {
@@ -398,9 +408,7 @@ TypeView RemoteEngine::put_type(const std::string&, const std::string& name, con
 
 // ---- operations
 
-void RemoteEngine::check_ready() {
-  server_.get("/ready").require();
-}
+void RemoteEngine::check_ready() { server_.get("/ready").require(); }
 
 std::vector<QueueCount> RemoteEngine::queue_counts() {
   std::vector<QueueCount> counts;

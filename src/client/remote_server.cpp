@@ -70,10 +70,9 @@ Exchanged RemoteServer::post(const std::string& path, std::string body, Repeat r
   return exchange(HttpRequest{.method = "POST", .path = path, .body = std::move(body)}, repeat);
 }
 
-void RemoteServer::start_post(const std::string& path, std::string body, Repeat repeat, Reply<Exchanged> reply) {
-  HttpRequest request{.method = "POST", .path = path, .body = std::move(body)};
+std::shared_ptr<HttpClient::Call> RemoteServer::start(HttpRequest request, Repeat repeat, Reply<Exchanged> reply) {
   request.repeats = repeat == Repeat::yes ? kRepeats : 0;
-  http_.start(std::move(request), [this, reply = std::move(reply)](HttpClient::Outcome outcome) {
+  return http_.start(std::move(request), [this, reply = std::move(reply)](HttpClient::Outcome outcome) {
     answer(reply, [&] {
       if (const auto* failure = std::get_if<Failure>(&outcome)) throw *failure;
       return parse(std::get<HttpAnswer>(outcome));

@@ -37,8 +37,8 @@ class RemoteServer {
   Exchanged exchange(HttpRequest request, Repeat repeat = Repeat::yes);
   Exchanged get(const std::string& path) { return exchange({.method = "GET", .path = path}); }
   Exchanged post(const std::string& path, std::string body, Repeat repeat = Repeat::yes);
-  // The same as post() without waiting; answers on the thread of HttpClient::start().
-  void start_post(const std::string& path, std::string body, Repeat repeat, Reply<Exchanged> reply);
+  // The same as exchange() without waiting; answers on the thread of HttpClient::start().
+  std::shared_ptr<HttpClient::Call> start(HttpRequest request, Repeat repeat, Reply<Exchanged> reply);
   Exchanged put(const std::string& path, std::string body);
 
   // An answer read as JSON. Throws Failure if it is none.

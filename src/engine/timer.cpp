@@ -49,12 +49,18 @@ void Timer::run() {
       changed_.wait_until(lock, next);
       continue;
     }
-    const auto function = std::move(functions_.begin()->second);
-    functions_.erase(functions_.begin());
-    lock.unlock();
-    function();
-    lock.lock();
+    run_first(lock);
   }
+  const Instant end = std::chrono::steady_clock::now();
+  while (!functions_.empty() && functions_.begin()->first.first <= end) run_first(lock);
+}
+
+void Timer::run_first(std::unique_lock<std::mutex>& lock) {
+  const auto function = std::move(functions_.begin()->second);
+  functions_.erase(functions_.begin());
+  lock.unlock();
+  function();
+  lock.lock();
 }
 
 }  // namespace hapax

@@ -28,11 +28,12 @@ class Timer {
   // Takes it back. False if it has run, is running, or was taken back before.
   bool cancel(const Key& key);
 
-  // Drops what has not run and ends the thread.
+  // Runs what is due, drops the rest, and ends the thread.
   void stop();
 
  private:
   void run();
+  void run_first(std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;
   std::condition_variable changed_;

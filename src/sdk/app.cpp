@@ -40,6 +40,31 @@ std::vector<SubmitResult> submit_all(AppState& state, std::vector<SubmitRequest>
   });
 }
 
+// Calls `done` with what came of it, or why that is not known.
+void submit_one(AppState& state, SubmitRequest request, std::function<void(std::variant<SubmitResult, Error>)> done) {
+  std::vector<SubmitRequest> requests;
+  requests.push_back(std::move(request));
+  Reply<std::vector<SubmitResult>> reply = [done = std::move(done)](Answer<std::vector<SubmitResult>> answer) {
+    std::optional<std::variant<SubmitResult, Error>> result;
+    try {
+      result = std::move(detail::translating([&] { return std::move(answer).get(); }).at(0));
+    } catch (const Error& failure) {
+      result = failure;
+    }
+    done(*std::move(result));
+  };
+  detail::translating([&] { state.engine().submit(state.name_space(), std::move(requests), std::move(reply)); });
+}
+
+SubmitRequest start_request(AppState& state, std::string_view type, std::string_view workflow_id,
+                            const std::string& input_json, const SubmitOptions& options) {
+  if (options.key) throw Error("InvalidRequest", "a workflow's key is its workflow id: leave options.key out");
+  detail::check_workflow_id(workflow_id);
+  SubmitRequest request = detail::to_request(state, type, input_json, options, Kind::workflow);
+  request.idempotency_key = workflow_id;
+  return request;
+}
+
 }  // namespace
 
 Handle App::submit_json(std::string_view type, std::string input_json, const SubmitOptions& options) {
@@ -52,21 +77,13 @@ Handle App::submit_json(std::string_view type, std::string input_json, const Sub
 }
 
 void App::submit_json_async(std::string_view type, std::string input_json, const SubmitOptions& options, Done done) {
-  std::vector<SubmitRequest> requests;
-  requests.push_back(detail::to_request(*state_, type, input_json, options));
-  // The engine ends before the state does, and on no thread of its own: what it calls must not be what keeps the state.
-  const std::shared_ptr<AppState> state(std::shared_ptr<void>(), state_.get());
-  Reply<std::vector<SubmitResult>> reply = [state, done = std::move(done)](Answer<std::vector<SubmitResult>> answer) {
-    std::shared_ptr<HandleState> handle;
-    try {
-      SubmitResult result = detail::translating([&] { return std::move(answer).get(); }).at(0);
-      handle = std::make_shared<HandleState>(state, std::move(result));
-    } catch (const Error& failure) {
-      handle = std::make_shared<HandleState>(state, failure);
-    }
-    done(Handle(std::move(handle)));
-  };
-  detail::translating([&] { state->engine().submit(state->name_space(), std::move(requests), std::move(reply)); });
+  const std::shared_ptr<AppState> state = detail::unowned(state_);
+  submit_one(*state, detail::to_request(*state_, type, input_json, options),
+             [state, done = std::move(done)](std::variant<SubmitResult, Error> answer) {
+               auto handle = std::visit(
+                   [&](auto&& one) { return std::make_shared<HandleState>(state, std::move(one)); }, std::move(answer));
+               done(Handle(std::move(handle)));
+             });
 }
 
 std::vector<Handle> App::submit_batch(const std::vector<BatchItem>& items) {
@@ -120,15 +137,26 @@ Handle App::submit_json_in(pg_conn* connection, std::string_view type, std::stri
 
 WorkflowHandle App::start_json(std::string_view type, std::string_view workflow_id, std::string input_json,
                                const SubmitOptions& options) {
-  if (options.key) throw Error("InvalidRequest", "a workflow's key is its workflow id: leave options.key out");
-  detail::check_workflow_id(workflow_id);
-  SubmitRequest request = detail::to_request(*state_, type, input_json, options, Kind::workflow);
-  request.idempotency_key = workflow_id;
   std::vector<SubmitRequest> requests;
-  requests.push_back(std::move(request));
+  requests.push_back(start_request(*state_, type, workflow_id, input_json, options));
   auto results = submit_all(*state_, std::move(requests));
-  return WorkflowHandle(
-      std::make_shared<WorkflowHandleState>(state_, std::string(workflow_id), std::move(results.at(0))));
+  auto handle = std::make_shared<WorkflowHandleState>(state_, std::string(workflow_id),
+                                                      detail::started_or_refused(std::move(results.at(0))));
+  handle->receipt();  // a refusal is thrown here and now
+  return WorkflowHandle(std::move(handle));
+}
+
+void App::start_json_async(std::string_view type, std::string_view workflow_id, std::string input_json,
+                           const SubmitOptions& options, Started started) {
+  const std::shared_ptr<AppState> state = detail::unowned(state_);
+  SubmitRequest request = start_request(*state, type, workflow_id, input_json, options);
+  submit_one(*state, std::move(request),
+             [state, id = std::string(workflow_id), started = std::move(started)](auto answer) {
+               auto* failure = std::get_if<Error>(&answer);
+               auto result = failure ? WorkflowHandleState::Result(std::move(*failure))
+                                     : detail::started_or_refused(std::get<SubmitResult>(std::move(answer)));
+               started(WorkflowHandle(std::make_shared<WorkflowHandleState>(state, id, std::move(result))));
+             });
 }
 
 WorkflowHandle App::find_workflow(std::string_view workflow_id) {

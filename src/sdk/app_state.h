@@ -58,6 +58,12 @@ auto translating(Function&& function) -> decltype(function()) {
   }
 }
 
+// For what the engine calls: it ends before the state does, and on no thread of its own, so that must not be what keeps the
+// state.
+inline std::shared_ptr<AppState> unowned(const std::shared_ptr<AppState>& state) {
+  return {std::shared_ptr<void>(), state.get()};
+}
+
 class HandleState {
  public:
   using Result = std::variant<Receipt, Refusal, Error>;
@@ -79,18 +85,38 @@ class HandleState {
 
 class WorkflowHandleState {
  public:
-  // Throws the refusal that the start met, if it met one.
-  WorkflowHandleState(std::shared_ptr<AppState> app, std::string workflow_id, SubmitResult result);
+  // What the start met, or why it is not known.
+  using Result = std::variant<Receipt, Error>;
+
+  WorkflowHandleState(std::shared_ptr<AppState> app, std::string workflow_id, Result result)
+      : app_(std::move(app)), workflow_id_(std::move(workflow_id)), result_(std::move(result)) {}
+  // How the workflow ended, too, or why that is not known.
+  using End = std::variant<Execution, Error>;
+  WorkflowHandleState(const WorkflowHandleState& started, End end)
+      : app_(started.app_), workflow_id_(started.workflow_id_), result_(started.result_), end_(std::move(end)) {}
+
+  // The same for what the engine calls, which must not be what keeps the app.
+  std::shared_ptr<WorkflowHandleState> unowned() const {
+    return std::make_shared<WorkflowHandleState>(hapax::detail::unowned(app_), workflow_id_, result_);
+  }
 
   const std::string& workflow_id() const { return workflow_id_; }
-  const Receipt& receipt() const { return receipt_; }
+  // Throws the refusal or failure that the start met, if it met one.
+  const Receipt& receipt() const;
+  const Error* failure() const { return std::get_if<Error>(&result_); }
+  // Nothing, if it is not known yet. Throws what kept it from being known.
+  const Execution* end() const;
   AppState& app() const { return *app_; }
   const std::shared_ptr<AppState>& shared_app() const { return app_; }
 
  private:
   const std::shared_ptr<AppState> app_;
   const std::string workflow_id_;
-  Receipt receipt_;
+  const Result result_;
+  const std::optional<End> end_;
 };
+
+// The refusal of a start as the error that it is thrown as.
+WorkflowHandleState::Result started_or_refused(SubmitResult result);
 
 }  // namespace hapax::detail

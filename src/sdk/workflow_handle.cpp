@@ -18,13 +18,6 @@ namespace {
 constexpr Duration kWaitStep{30'000};
 constexpr std::int32_t kHistoryPage = 1000;
 
-Receipt receipt_or_refusal(SubmitResult result) {
-  if (const auto* refusal = std::get_if<Refusal>(&result)) {
-    throw Error(std::string(wire::to_string(refusal->code, Kind::workflow)), refusal->message);
-  }
-  return std::get<Receipt>(std::move(result));
-}
-
 [[noreturn]] void gone(const std::string& workflow_id) {
   throw Error("WorkflowNotFound", "the workflow '" + workflow_id + "' is gone: its retention is over");
 }
@@ -61,8 +54,47 @@ ControlRequest control_request(ControlRequest::Action action, std::string_view r
 
 }  // namespace
 
-WorkflowHandleState::WorkflowHandleState(std::shared_ptr<AppState> app, std::string workflow_id, SubmitResult result)
-    : app_(std::move(app)), workflow_id_(std::move(workflow_id)), receipt_(receipt_or_refusal(std::move(result))) {}
+WorkflowHandleState::Result started_or_refused(SubmitResult result) {
+  if (const auto* refusal = std::get_if<Refusal>(&result)) {
+    return Error(std::string(wire::to_string(refusal->code, Kind::workflow)), refusal->message);
+  }
+  return std::get<Receipt>(std::move(result));
+}
+
+const Receipt& WorkflowHandleState::receipt() const {
+  if (const auto* failure = std::get_if<Error>(&result_)) throw *failure;
+  return std::get<Receipt>(result_);
+}
+
+const Execution* WorkflowHandleState::end() const {
+  if (!end_) return nullptr;
+  if (const auto* failure = std::get_if<Error>(&*end_)) throw *failure;
+  return &std::get<Execution>(*end_);
+}
+
+namespace {
+
+using Told = std::function<void(std::shared_ptr<WorkflowHandleState>)>;
+
+// Waits again until it is closed; on no thread of its own.
+void await_end(const std::shared_ptr<WorkflowHandleState>& started, const Told& told) {
+  AppState& app = started->app();
+  app.engine().wait_workflow(app.name_space(), started->workflow_id(), kWaitStep,
+                             [started, told](Answer<std::optional<Execution>> answer) {
+                               std::optional<WorkflowHandleState::End> end;
+                               try {
+                                 auto run = translating([&] { return std::move(answer).get(); });
+                                 if (!run) gone(started->workflow_id());
+                                 if (!is_closed(run->status)) return await_end(started, told);
+                                 end = *std::move(run);
+                               } catch (const Error& failure) {
+                                 end = failure;
+                               }
+                               told(std::make_shared<WorkflowHandleState>(*started, *std::move(end)));
+                             });
+}
+
+}  // namespace
 
 }  // namespace detail
 
@@ -95,7 +127,8 @@ bool WorkflowHandle::wait_for(Milliseconds duration) const {
 
 std::string WorkflowHandle::result_json() const {
   for (;;) {
-    const Execution run = detail::wait_step(*state_, detail::kWaitStep);
+    const Execution* known = state_->end();
+    const Execution run = known ? *known : detail::wait_step(*state_, detail::kWaitStep);
     const std::string type = run.error ? run.error->type : "";
     const std::string message = run.error ? run.error->message : "";
     switch (run.status) {
@@ -106,6 +139,18 @@ std::string WorkflowHandle::result_json() const {
       case Status::timed_out: throw TaskFailed("WorkflowTimedOut", type, message);
       default: break;
     }
+  }
+}
+
+void WorkflowHandle::when_closed(std::function<void(WorkflowHandle)> done) const {
+  const auto started = state_->unowned();
+  const detail::Told told = [done = std::move(done)](std::shared_ptr<detail::WorkflowHandleState> closed) {
+    done(WorkflowHandle(std::move(closed)));
+  };
+  if (const Error* failure = started->failure()) {
+    told(std::make_shared<detail::WorkflowHandleState>(*started, *failure));
+  } else {
+    detail::await_end(started, told);
   }
 }
 

@@ -108,6 +108,72 @@ TEST_P(WorkflowTest, StartedTwiceItRunsOnce) {
   EXPECT_EQ(again.result<Paid>().payment, "charge-1");
 }
 
+TEST_P(WorkflowTest, ManyAreUnderWayWithoutAThreadForEach) {
+  constexpr int kChains = 8, kRuns = 40;
+  app_.task("charge_card", charge_card);
+  app_.workflow("pay", [](Context& ctx, const Order& order) -> std::string {
+    if (order.id % 5 == 0) throw std::runtime_error("unlucky");
+    return ctx.run(charge_card, order);
+  });
+  std::atomic<int> next = 0, paid = 0, failed = 0;
+  std::promise<void> all_ended;
+  std::atomic<int> running = kChains;
+  const std::function<void()> start_next = [&] {
+    const int i = next++;
+    if (i >= kRuns) {
+      if (--running == 0) all_ended.set_value();
+      return;
+    }
+    app_.start_async("pay", "order-" + std::to_string(i), Order{i, 1}, {},
+                     [&, i](const hapax::WorkflowHandle& started) {
+                       EXPECT_TRUE(started.created());
+                       started.when_closed([&, i](const hapax::WorkflowHandle& closed) {
+                         EXPECT_EQ(closed.workflow_id(), "order-" + std::to_string(i));
+                         try {
+                           paid += closed.result<std::string>() == "charge-" + std::to_string(i);
+                         } catch (const hapax::TaskFailed& failure) {
+                           failed += failure.code() == "WorkflowFailed";
+                         }
+                         start_next();
+                       });
+                     });
+  };
+  for (int i = 0; i < kChains; ++i) start_next();
+  auto end = all_ended.get_future();
+  for (int i = 0; i < 200 && end.wait_for(0ms) != std::future_status::ready; ++i) work();
+  ASSERT_EQ(end.wait_for(0ms), std::future_status::ready);
+  EXPECT_EQ(paid, kRuns - kRuns / 5);
+  EXPECT_EQ(failed, kRuns / 5);
+}
+
+TEST_P(WorkflowTest, AStartThatIsRefusedWithoutWaitingThrowsWhenItsHandleIsUsed) {
+  app_.workflow("process_order", process_order);
+  app_.start("process_order", "order-1", Order{1, 2});
+  std::promise<hapax::WorkflowHandle> refused;
+  app_.start_async("process_order", "order-1", Order{1, 3}, {},
+                   [&](hapax::WorkflowHandle handle) { refused.set_value(std::move(handle)); });
+  const hapax::WorkflowHandle handle = refused.get_future().get();
+  EXPECT_EQ(code_of([&] { handle.run_id(); }), "IdempotencyConflict");
+  std::string told;
+  handle.when_closed([&](const hapax::WorkflowHandle& closed) { told = code_of([&] { closed.result<Paid>(); }); });
+  EXPECT_EQ(told, "IdempotencyConflict");
+  EXPECT_EQ(code_of([&] { app_.start_async("process_order", "", Order{}, {}, [](const hapax::WorkflowHandle&) {}); }),
+            "InvalidRequest");
+}
+
+TEST_P(WorkflowTest, ClosingTellsWhoeverWaitsForAnEnd) {
+  std::promise<std::string> told;
+  {
+    hapax::App closing = hapax::open(place_.url());
+    closing.start("nobody's", "w", 1).when_closed([&](const hapax::WorkflowHandle& closed) {
+      told.set_value(code_of([&] { closed.result<int>(); }));
+    });
+  }
+  auto word = told.get_future();
+  ASSERT_EQ(word.wait_for(0ms), std::future_status::ready);
+  EXPECT_NE(word.get(), "nothing");
+}
+
 TEST_P(WorkflowTest, StepsRunOnceHoweverOftenTheCodeIsReplayed) {
   std::atomic<int> runs = 0;
   app_.task("count", [&](int n) { return n + 0 * ++runs; });
@@ -388,7 +454,8 @@ TEST_P(WorkflowTest, ThatSomebodyElseHasPutInItsPlaceIsWaitedFor) {
   if (GetParam().kind == "memory") other = app_;  // one process, one memory
   const auto handle = app_.start("w", "w-1", 1);
   const auto replacing = other.start("w", "w-1", 2, {.reuse = "replace"});
-  auto result = std::async(std::launch::async, [&] { return handle.result<int>(); });  // the first one is cancelled by now
+  auto result =
+      std::async(std::launch::async, [&] { return handle.result<int>(); });  // the first one is cancelled by now
   finish(replacing);
   EXPECT_EQ(result.get(), 2);
 }
