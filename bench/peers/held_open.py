@@ -28,6 +28,8 @@ create or replace function copied_id(id uuid, copy int) returns uuid language sq
           || '7' || substr(m, 1, 3) || '8' || substr(m, 4, 15))::uuid from md5(id::text || copy) m $$;
 create or replace function copied_hash(hash bytea, copy int) returns bytea language sql immutable as $$
   select sha256(hash || int4send(copy)) $$;
+create or replace function copied_hash(hash uuid, copy int) returns uuid language sql immutable as $$
+  select md5(hash::text || copy)::uuid $$;
 """
 COPIED_TABLES = ("executions", "closed", "identities")
 COPIED_COLUMNS = {
@@ -36,6 +38,7 @@ COPIED_COLUMNS = {
     "hash": "copied_hash(hash, {copy})",
     "identity_hash": "copied_hash(identity_hash, {copy})",
     "key_hash": "key_hash # hashint4({copy})",
+    "key_shelf": "((nextval('keyed') >> 18) + 1)::int4",
 }
 
 
@@ -98,7 +101,7 @@ class Lab:
                 copied = ", ".join(COPIED_COLUMNS.get(name, name).format(copy=copy) for name in columns.split(","))
                 self.postgres.run(f"set search_path to hapax; insert into {table} select {copied} from originals", database)
             self.postgres.run("drop table hapax.originals", database)
-        self.postgres.run("drop function hapax.copied_id, hapax.copied_hash", database)
+        self.postgres.run("drop function hapax.copied_id, hapax.copied_hash(bytea, int), hapax.copied_hash(uuid, int)", database)
         self.postgres.run("vacuum analyze", database)
         self.postgres.run("checkpoint", database)
         closed = int(self.postgres.run("select count(*) from hapax.closed", database))

@@ -77,8 +77,8 @@ struct Refusal {
 
   Code code = Code::invalid_argument;
   std::string message;
-  std::string pointer;                // the field at fault, for the 400s
-  std::optional<Execution> existing;  // for the 409s
+  std::string pointer;                  // the field at fault, for the 400s
+  std::optional<Execution> existing;    // for the 409s
   std::optional<InputHash> input_hash;  // idempotency_conflict: of this submission
 };
 
@@ -117,6 +117,8 @@ struct TurnRequest {
 
   LeaseToken token;
   std::string name_space;
+  std::shared_ptr<const Execution> run =
+      nullptr;                 // as it was claimed, where the caller still has it; not sent to a server
   std::optional<Report> step;  // that ends with this turn, which follows it unclaimed; the token is the last turn's
   std::int64_t seen = 0;       // the latest event that this turn knew
   std::vector<Command> commands;
@@ -173,7 +175,7 @@ struct EngineCounters {
   std::int64_t submitted = 0, deduplicated = 0, conflicts = 0;
   std::int64_t claimed = 0, completed = 0, failed_attempts = 0, leases_lost = 0;
   std::int64_t swept = 0, purged = 0;
-  std::int64_t commits = 0;           // store calls made by the submit, claim and finish lanes
+  std::int64_t commits = 0;  // store calls made by the submit, claim and finish lanes
   std::int64_t store_failures = 0;
   std::int64_t waiting_claims = 0, waiting_results = 0;  // right now
 };
@@ -228,7 +230,8 @@ class Engine {
 
   virtual QueueView queue(const std::string& name_space, const std::string& name) = 0;
   virtual std::vector<QueueView> queues(const std::string& name_space) = 0;
-  virtual QueueView put_queue(const std::string& name_space, const std::string& name, const QueueSettings& settings) = 0;
+  virtual QueueView put_queue(const std::string& name_space, const std::string& name,
+                              const QueueSettings& settings) = 0;
   // Throws DecidedByFile where the configuration file says otherwise.
   virtual QueueView set_paused(const std::string& name_space, const std::string& name, bool paused) = 0;
   virtual TypeView type(const std::string& name_space, const std::string& name) = 0;

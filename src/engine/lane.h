@@ -3,7 +3,8 @@
 //
 // An idle lane commits one item at once. A busy one gathers: the callers it has just answered come back within a moment, one
 // by one, and to commit the first of them alone would keep all the others waiting for a whole commit. So after a batch it
-// waits until half as many callers are there again, but never longer than a small part of what a commit takes.
+// waits until half as many callers are there again, but never longer than a small part of what a commit takes. For the same reason
+// little is not committed beside another commit: what a commit costs by itself is paid once for all that waits.
 #pragma once
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include <functional>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -32,9 +34,9 @@ class Lane {
 
   // `commit` gives one outcome for each item, or throws. When it throws outcome_unknown and `repeatable`, the same batch is
   // sent again, until the store knows. A batch has at most `max_batch` items, or one put() of more. With several
-  // `committers`, `commit` runs that often at once.
-  Lane(Commit commit, std::size_t max_batch, bool repeatable, std::size_t committers = 1)
-      : commit_(std::move(commit)), max_batch_(max_batch), repeatable_(repeatable) {
+  // `committers`, `commit` runs that often at once, but beside itself only for as many items as make that worth it.
+  Lane(Commit commit, std::size_t max_batch, bool repeatable, std::size_t committers = 1, std::size_t worth_items = 1)
+      : commit_(std::move(commit)), max_batch_(max_batch), repeatable_(repeatable), worth_items_(worth_items) {
     for (std::size_t i = 0; i < committers; ++i) threads_.emplace_back([this] { run(); });
   }
 
@@ -45,8 +47,9 @@ class Lane {
     {
       std::lock_guard lock(mutex_);
       if (!stopping_) {
+        items_waiting_ += items.size();
         waiting_.push_back({std::move(items), std::move(done)});
-        if (waiting_.size() == enough_) arrived_.notify_one();
+        wake_if_ready();
         return;
       }
     }
@@ -58,7 +61,7 @@ class Lane {
     {
       std::lock_guard lock(mutex_);
       stopping_ = true;
-      arrived_.notify_one();
+      wake_if_ready();
     }
     for (std::thread& thread : threads_) {
       if (thread.joinable()) thread.join();
@@ -90,6 +93,11 @@ class Lane {
         ++failures_;
         failure = std::current_exception();
       }
+      {
+        std::lock_guard lock(mutex_);
+        --committing_;
+        wake_if_ready();
+      }
       failure ? fail(groups, failure) : answer(groups, std::move(outcomes));
       groups.clear();
       batch.clear();
@@ -112,6 +120,8 @@ class Lane {
   // The longest that a busy lane gathers.
   static constexpr std::chrono::microseconds kGather{200};
   static constexpr std::size_t kBusy = 8;  // callers in the last commit
+  // A commit that takes this long may be waiting for somebody: it must not hold up the others.
+  static constexpr std::chrono::milliseconds kPatience{5};
 
   // Waits for work and takes a batch of it. The groups keep their size: their items are moved out, not erased.
   bool take(std::vector<Group>& groups, std::vector<Item>& batch) {
@@ -119,18 +129,46 @@ class Lane {
     std::unique_lock lock(mutex_);
     if (last_callers_ >= kBusy) {
       enough_ = last_callers_ / 2;
-      arrived_.wait_for(lock, kGather, [&] { return stopping_ || waiting_.size() >= enough_; });
+      sleep(lock, std::chrono::steady_clock::now() + kGather);
       enough_ = 1;
     }
-    arrived_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+    sleep(lock, std::nullopt);
     while (!waiting_.empty() && (groups.empty() || batch.size() + waiting_.front().items.size() <= max_batch_)) {
       Group group = std::move(waiting_.front());
       waiting_.pop_front();
+      items_waiting_ -= group.items.size();
       for (Item& item : group.items) batch.push_back(std::move(item));
       groups.push_back(std::move(group));
     }
     last_callers_ = groups.size();
+    if (!groups.empty()) ++committing_;
     return !groups.empty();
+  }
+
+  // With the lock held, as all below.
+  bool is_ready() const {
+    return stopping_ || (waiting_.size() >= enough_ && (committing_ == 0 || items_waiting_ >= worth_items_));
+  }
+
+  // Until there is enough to commit; or until then; or until what there is has waited for long for the commit that is under way.
+  void sleep(std::unique_lock<std::mutex>& lock, std::optional<std::chrono::steady_clock::time_point> until) {
+    while (!is_ready()) {
+      is_asleep_ = true;
+      if (until) {
+        if (arrived_.wait_until(lock, *until) == std::cv_status::timeout) break;
+      } else if (committing_ == 0) {
+        arrived_.wait(lock);
+      } else if (arrived_.wait_for(lock, kPatience) == std::cv_status::timeout && !waiting_.empty()) {
+        break;
+      }
+    }
+    is_asleep_ = false;
+  }
+
+  void wake_if_ready() {
+    if (!is_asleep_ || !is_ready()) return;
+    is_asleep_ = false;
+    arrived_.notify_one();
   }
 
   std::vector<Outcome> commit(std::span<const Item> batch) {
@@ -147,11 +185,15 @@ class Lane {
   const Commit commit_;
   const std::size_t max_batch_;
   const bool repeatable_;
+  const std::size_t worth_items_;
   std::mutex taking_;  // one thread at a time waits for work
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Group> waiting_;
-  std::size_t enough_ = 1;      // waiting groups, for the thread to be woken
+  std::size_t items_waiting_ = 0;
+  std::size_t enough_ = 1;        // waiting groups, for the thread to be woken
+  std::size_t committing_ = 0;    // threads
+  bool is_asleep_ = false;        // the thread that waits for work
   std::size_t last_callers_ = 0;  // that the last commit answered
   bool stopping_ = false;
   std::atomic<std::int64_t> commits_ = 0, failures_ = 0;

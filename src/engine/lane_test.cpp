@@ -92,6 +92,37 @@ TEST(Lane, CommitsAsManyBatchesAtOnceAsItHasCommitters) {
   EXPECT_THAT(first.get(), ElementsAre(2));
 }
 
+TEST(Lane, CommitsBesideItselfOnlyWhatIsWorthIt) {
+  std::latch first_started(1), beside_started(1), go(1);
+  std::mutex mutex;
+  std::vector<std::size_t> sizes;
+  IntLane lane(
+      [&](std::span<const int> items) {
+        std::size_t order;
+        {
+          std::lock_guard lock(mutex);
+          order = sizes.size();
+          sizes.push_back(items.size());
+        }
+        if (order == 0) first_started.count_down();
+        if (order == 1) beside_started.count_down();
+        if (order < 2) go.wait();
+        return doubled(items);
+      },
+      100, true, 2, 3);
+  std::latch done(5);
+  const auto put = [&] { lane.put({1}, [&](const Answer<std::vector<int>>&) { done.count_down(); }); };
+  put();
+  first_started.wait();
+  for (int i = 0; i < 3; ++i) put();  // one and two of them are left waiting
+  beside_started.wait();
+  put();
+  go.count_down();
+  done.wait();
+  lane.stop();
+  EXPECT_THAT(sizes, ElementsAre(1, 3, 1));
+}
+
 TEST(Lane, RepeatsABatchWhoseOutcomeIsUnknown) {
   int calls = 0;
   IntLane lane(

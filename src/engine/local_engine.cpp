@@ -41,7 +41,8 @@ class StoreEngine final : public LocalEngine {
   void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) override;
   void control(ControlRequest request, Reply<ControlOutcome> reply) override;
   void commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) override;
-  std::optional<Execution> begin_step(const Execution& run, const BeginCall& call, TurnRequest::Command& command) override {
+  std::optional<Execution> begin_step(const Execution& run, const BeginCall& call,
+                                      TurnRequest::Command& command) override {
     return hapax::begin_step(run, call, command, settings_, options_, claims_, store_->now());
   }
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
@@ -107,7 +108,7 @@ class StoreEngine final : public LocalEngine {
   std::atomic<bool> refresh_pending_ = false;
   std::atomic<Timer::Instant> last_refresh_ = Timer::Instant();
 
-  std::mutex put_mutex_;                 // settings are read, changed and written back
+  std::mutex put_mutex_;                                     // settings are read, changed and written back
   std::atomic<Timer::Instant> ready_at_ = Timer::Instant();  // when the store was last seen to take writes
 
   Timer timer_;        // ends of waits
@@ -135,13 +136,15 @@ StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
               {.handed_out = [this](const std::vector<Claimed>& claimed) { handed_out(claimed); },
                .give_back = [this](const std::vector<Claimed>& claimed) { give_back(claimed); }}),
       submit_lane_([this](std::span<const Submission> batch) { return commit_submissions(batch); }, kMaxCommit, true,
-                   store_->submitters()),
+                   store_->committers().submit, store_->committers().worth_items),
       finish_lane_([this](std::span<const Report> batch) { return commit_reports(batch); }, kMaxCommit, true),
       extend_lane_([this](std::span<const Extension> batch) { return store_->extend(batch); }, kMaxCommit, true),
       control_lane_([this](std::span<const ControlRequest> batch) { return commit_controls(batch); }, kMaxCommit, true),
-      turn_lane_([this](std::span<const Turn> batch) { return commit_resolved(batch); }, kMaxCommit, true),
-      activities_(*this, *store_, settings_, options_,
-                  [this](const std::string& name_space, const std::string& queue) { declare_queue(name_space, queue); }) {
+      turn_lane_([this](std::span<const Turn> batch) { return commit_resolved(batch); }, kMaxCommit, true,
+                 store_->committers().commit_turns, store_->committers().worth_items),
+      activities_(*this, *store_, settings_, options_, [this](const std::string& name_space, const std::string& queue) {
+        declare_queue(name_space, queue);
+      }) {
   settings_.load(store_->settings());
   store_->set_policies(settings_.policies());
   store_->watch([this] { changed_elsewhere(); });
@@ -192,20 +195,20 @@ void StoreEngine::submit(const std::string& name_space, std::vector<SubmitReques
   }
   if (submissions.empty()) return reply(std::move(results));
 
-  submit_lane_.put(std::move(submissions), [results = std::move(results), pending = std::move(pending),
-                                            reply = std::move(reply)](Answer<std::vector<SubmitOutcome>> answers) mutable {
-    try {
-      std::vector<SubmitOutcome> outcomes = std::move(answers).get();
-      for (std::size_t i = 0; i < pending.size(); ++i) {
-        const Pending& item = pending[i];
-        results[item.position] =
-            answer(std::move(outcomes[i]), item.on_duplicate, item.input_hash, item.dry_run);
-      }
-    } catch (...) {
-      return reply(std::current_exception());
-    }
-    reply(std::move(results));
-  });
+  submit_lane_.put(
+      std::move(submissions), [results = std::move(results), pending = std::move(pending),
+                               reply = std::move(reply)](Answer<std::vector<SubmitOutcome>> answers) mutable {
+        try {
+          std::vector<SubmitOutcome> outcomes = std::move(answers).get();
+          for (std::size_t i = 0; i < pending.size(); ++i) {
+            const Pending& item = pending[i];
+            results[item.position] = answer(std::move(outcomes[i]), item.on_duplicate, item.input_hash, item.dry_run);
+          }
+        } catch (...) {
+          return reply(std::current_exception());
+        }
+        reply(std::move(results));
+      });
 }
 
 SubmitResult StoreEngine::submit_through(const std::string& name_space, SubmitRequest request,
@@ -489,9 +492,10 @@ QueueView StoreEngine::put_queue(const std::string& name_space, const std::strin
 void StoreEngine::refuse_if_file_says_otherwise(const std::string& queue, bool paused) const {
   const auto named = options_.queues.find(queue);
   if (named == options_.queues.end() || named->second.paused.value_or(paused) == paused) return;
-  throw DecidedByFile(fmt::format("The configuration file says [queues.{}] paused = {}, and the file wins: change it there, and "
-                                  "restart the server",
-                                  queue, !paused));
+  throw DecidedByFile(
+      fmt::format("The configuration file says [queues.{}] paused = {}, and the file wins: change it there, and "
+                  "restart the server",
+                  queue, !paused));
 }
 
 QueueView StoreEngine::set_paused(const std::string& name_space, const std::string& name, bool paused) {
@@ -513,7 +517,8 @@ TypeView StoreEngine::type(const std::string& name_space, const std::string& nam
 
 std::vector<TypeView> StoreEngine::types(const std::string& name_space) {
   std::vector<TypeView> views;
-  for (const std::string& name : settings_.type_names(name_space)) views.push_back(settings_.type_view(name_space, name));
+  for (const std::string& name : settings_.type_names(name_space))
+    views.push_back(settings_.type_view(name_space, name));
   return views;
 }
 
@@ -578,7 +583,8 @@ EngineCounters StoreEngine::counters() {
   counters.purged = sweeper_.purged();
   counters.commits = submit_lane_.commits() + claims_.lane().commits() + finish_lane_.commits();
   counters.store_failures = submit_lane_.failures() + claims_.lane().failures() + finish_lane_.failures() +
-                            extend_lane_.failures() + control_lane_.failures() + sweeper_.failures() + activities_.failures();
+                            extend_lane_.failures() + control_lane_.failures() + sweeper_.failures() +
+                            activities_.failures();
   counters.waiting_claims = claims_.waiting();
   counters.waiting_results = results_.waiting();
   return counters;

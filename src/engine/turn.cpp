@@ -38,6 +38,7 @@ Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const Engin
   Turn turn;
   turn.token = request.token;
   turn.name_space = request.name_space;
+  turn.run = std::move(request.run);
   turn.step = std::move(request.step);
   turn.seen = request.seen;
   for (TurnRequest::Command& command : request.commands) {
@@ -118,7 +119,8 @@ std::optional<Execution> begin_step(const Execution& run, const BeginCall& call,
 }
 
 std::int64_t steps_begun(const Turn& turn) {
-  return std::count_if(turn.starts.begin(), turn.starts.end(), [](const Turn::Start& start) { return start.begun.has_value(); });
+  return std::count_if(turn.starts.begin(), turn.starts.end(),
+                       [](const Turn::Start& start) { return start.begun.has_value(); });
 }
 
 std::int64_t steps_completed(const Turn& turn) {
@@ -210,11 +212,10 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
 
   void wait_for(const ExecutionId& run, std::optional<ResultDesk::Mark> found_open_since = {}) {
     const auto left = std::chrono::duration_cast<Duration>(until_ - Steady::now());
-    auto waiting = results_.wait(name_space_, run, std::max(left, Duration(0)),
-                                 [self = shared_from_this()](Answer<std::optional<Execution>> answer) {
-                                   self->answered(std::move(answer));
-                                 },
-                                 found_open_since);
+    auto waiting = results_.wait(
+        name_space_, run, std::max(left, Duration(0)),
+        [self = shared_from_this()](Answer<std::optional<Execution>> answer) { self->answered(std::move(answer)); },
+        found_open_since);
     const std::lock_guard lock(mutex_);
     current_ = waiting;
     if (cancelled_ && waiting) waiting->cancel();

@@ -17,6 +17,10 @@ using namespace std::chrono_literals;
 
 constexpr auto kMoment = 50ms;  // that a step may take within its turn, before others hear of it
 
+std::shared_ptr<const Execution> claimed_run(const std::shared_ptr<RunningTask>& turn) {
+  return {turn, &turn->execution};
+}
+
 }  // namespace
 
 void Worker::run_turn(const std::shared_ptr<RunningTask>& task) {
@@ -33,6 +37,7 @@ void Worker::run_turn(const std::shared_ptr<RunningTask>& task) {
 
 void Worker::end_turn(const std::shared_ptr<RunningTask>& task, OpenTurn& turn) {
   turns_.keep(turn);
+  turn.request.run = claimed_run(task);
   commit_turn({.task = task,
                .request = std::make_shared<const TurnRequest>(std::move(turn.request)),
                .give_up_at = Steady::now() + options_.lease});
@@ -72,6 +77,7 @@ void Worker::run_steps(const std::shared_ptr<RunningTask>& task, const std::shar
 void Worker::keep_unfinished(const std::shared_ptr<RunningTask>& task, const std::shared_ptr<OpenTurn>& turn,
                              TurnRequest done) {
   done.end = Turn::Unfinished{};
+  done.run = claimed_run(task);
   commit_turn({.task = task,
                .request = std::make_shared<const TurnRequest>(std::move(done)),
                .then =

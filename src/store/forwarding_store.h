@@ -17,7 +17,7 @@ class ForwardingStore : public Store {
   void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
     store_->set_policies(std::move(policies));
   }
-  std::size_t submitters() const override { return store_->submitters(); }
+  Committers committers() const override { return store_->committers(); }
   bool hands_out() const override { return store_->hands_out(); }
   using Store::submit, Store::finish, Store::commit_turns;
   std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
@@ -41,7 +41,8 @@ class ForwardingStore : public Store {
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
     return store_->find(name_space, id);
   }
-  std::vector<std::optional<Execution>> find_all(const std::string& name_space, std::span<const ExecutionId> ids) override {
+  std::vector<std::optional<Execution>> find_all(const std::string& name_space,
+                                                 std::span<const ExecutionId> ids) override {
     return store_->find_all(name_space, ids);
   }
   std::vector<Execution> list(const ListFilter& filter) override { return store_->list(filter); }

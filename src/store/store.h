@@ -62,19 +62,19 @@ struct Submission {
   Execution execution;  // complete, but for created_at and run_at; pending; with an id of its own
   Reuse reuse = Reuse::allow_failed;
   std::optional<Duration> idempotency_ttl;
-  std::optional<Time> run_at;  // absent: now
-  Duration delay{};            // added to now where run_at is absent
+  std::optional<Time> run_at;        // absent: now
+  Duration delay{};                  // added to now where run_at is absent
   std::optional<Duration> deadline;  // from creation; unless the execution has a deadline_at
-  bool dry_run = false;        // answer as if, change nothing
+  bool dry_run = false;              // answer as if, change nothing
 };
 
 struct SubmitOutcome {
   enum class Kind : std::uint8_t { created, duplicate, conflict };
 
   Kind kind = Kind::created;
-  Execution execution;           // the new one, or the owner of the identity
-  bool purged = false;           // only a tombstone of the owner is left: `execution` has no input, result or attempts
-  std::optional<Time> expires_at;  // of the ledger entry, as far as known
+  Execution execution;  // the new one, or the owner of the identity
+  bool purged = false;  // only a tombstone of the owner is left: `execution` has no input, result or attempts
+  std::optional<Time> expires_at;         // of the ledger entry, as far as known
   std::optional<ExecutionId> superseded;  // the owner that made way
   Effects effects;                        // of cancelling it
 
@@ -86,8 +86,8 @@ struct SubmitOutcome {
 struct ClaimRequest {
   std::string name_space;
   std::vector<std::string> queues;  // without repetition
-  bool tasks = true;       // what to hand out: tasks,
-  bool workflows = false;  // turns of workflows, or both
+  bool tasks = true;                // what to hand out: tasks,
+  bool workflows = false;           // turns of workflows, or both
   std::int32_t limit = 1;
   std::string worker;
   Duration lease{60'000};
@@ -117,7 +117,7 @@ struct Waiters {
 
 struct Extension {
   LeaseToken token;
-  Duration lease{60'000};  // of no length: the attempt is given back, as if it had never been claimed
+  Duration lease{60'000};       // of no length: the attempt is given back, as if it had never been claimed
   std::string name_space = {};  // the caller's: the lease of another is lost; empty: of any
 };
 
@@ -131,13 +131,13 @@ struct ExtendOutcome {
 };
 
 struct FinishOutcome {
-  bool accepted = false;          // false: the lease is lost, nothing changed
-  Status status = Status::failed;  // where accepted: after the report
-  std::string name_space, queue;   // where accepted
-  std::optional<Time> run_at;      // where it is pending again
+  bool accepted = false;             // false: the lease is lost, nothing changed
+  Status status = Status::failed;    // where accepted: after the report
+  std::string name_space, queue;     // where accepted
+  std::optional<Time> run_at;        // where it is pending again
   bool had_concurrency_key = false;  // another of its key may run now
-  std::optional<Execution> purged;  // where closing it deleted it: what it was
-  Effects effects;                  // on workflows that waited for it
+  std::optional<Execution> purged;   // where closing it deleted it: what it was
+  Effects effects;                   // on workflows that waited for it
 
   bool operator==(const FinishOutcome&) const = default;
 };
@@ -185,7 +185,9 @@ struct Turn {
   };
 
   LeaseToken token;
-  std::string name_space;     // of who reports; empty: any
+  std::string name_space;  // of who reports; empty: any
+  std::shared_ptr<const Execution> run =
+      nullptr;  // as it was claimed, where the caller still has it: the store need not look
   // A turn that nobody claimed. Whoever took the workflow's last turn, of which the token is then, now ends a step that it waits
   // for, with this report, and goes on in the same commit, as the turn token.next(). That counts only if the step's end is all
   // that has happened since: it has the number `seen`. Otherwise the step ends, and the turn is there for whoever claims it.
@@ -197,8 +199,8 @@ struct Turn {
 };
 
 struct TurnOutcome {
-  bool accepted = false;           // false: the lease is lost, nothing changed but what `step` says
-  Status status = Status::failed;  // where accepted: of the workflow now
+  bool accepted = false;              // false: the lease is lost, nothing changed but what `step` says
+  Status status = Status::failed;     // where accepted: of the workflow now
   std::optional<FinishOutcome> step;  // of the step that was ended; its effects are with those below
   Effects effects;
   // The run as it is now that this turn has closed it, where the store has it at hand: whoever waits for it need not read it.
@@ -225,28 +227,28 @@ struct ControlRequest {
   std::string signal;                  // signal: its name
   std::optional<std::string> payload;  // and what comes with it, JSON
 
-  std::int32_t from_step = 1;     // fork: the first step that runs anew
-  std::string fork_workflow_id;   // of the new workflow
-  Identity fork_identity;         // of that id
-  ExecutionId fork_id;            // the new run's, fresh for every request
+  std::int32_t from_step = 1;    // fork: the first step that runs anew
+  std::string fork_workflow_id;  // of the new workflow
+  Identity fork_identity;        // of that id
+  ExecutionId fork_id;           // the new run's, fresh for every request
 };
 
 struct ControlOutcome {
   enum class Kind : std::uint8_t {
-    done,           // the operation ran, or ran before under this key (`replayed`)
-    not_found,      // no such execution
-    not_retryable,  // retry: it is not failed, cancelled or timed_out
-    identity_taken, // retry, resume, fork: the identity has another owner by now, in `other`
-    not_open,       // signal: the workflow is closed
-    no_such_step,   // fork: the workflow has not come that far; `steps` says how far
-    failed_before,  // this key's operation failed; `before` says how
-    key_conflict    // this key was used for another operation or execution
+    done,            // the operation ran, or ran before under this key (`replayed`)
+    not_found,       // no such execution
+    not_retryable,   // retry: it is not failed, cancelled or timed_out
+    identity_taken,  // retry, resume, fork: the identity has another owner by now, in `other`
+    not_open,        // signal: the workflow is closed
+    no_such_step,    // fork: the workflow has not come that far; `steps` says how far
+    failed_before,   // this key's operation failed; `before` says how
+    key_conflict     // this key was used for another operation or execution
   };
 
   Kind kind = Kind::done;
   bool replayed = false;
-  bool changed = false;                // whether the operation changed anything
-  Status status = Status::pending;     // of the execution after the operation, as of then
+  bool changed = false;             // whether the operation changed anything
+  Status status = Status::pending;  // of the execution after the operation, as of then
   std::optional<ExecutionId> other;
   std::optional<ExecutionId> execution;  // that it was done to; fork: the new run
   std::int32_t steps = 0;
@@ -288,7 +290,7 @@ struct ListFilter {
 
 struct QueueCount {
   std::string name_space, queue;
-  std::int64_t pending = 0;    // claimable or delayed
+  std::int64_t pending = 0;  // claimable or delayed
   std::int64_t running = 0;
   std::optional<Time> oldest_run_at;  // of the pending ones
 
@@ -335,8 +337,12 @@ class Store {
   // The rules that the verbs below apply from now on. They apply to what is stored already, too.
   virtual void set_policies(std::shared_ptr<const QueuePolicies> policies) = 0;
 
-  // How many calls of submit() at once get more done than one after the other.
-  virtual std::size_t submitters() const { return 1; }
+  // How many calls of a verb at once get more done than one after the other, if each brings as many items as make it worth that.
+  struct Committers {
+    std::size_t submit = 1, commit_turns = 1;
+    std::size_t worth_items = 1;
+  };
+  virtual Committers committers() const { return {}; }
 
   // Whether it hands out to waiters.
   virtual bool hands_out() const { return false; }
@@ -379,7 +385,8 @@ class Store {
 
   // Read only; may run beside everything above.
   virtual std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) = 0;
-  virtual std::vector<std::optional<Execution>> find_all(const std::string& name_space, std::span<const ExecutionId> ids) {
+  virtual std::vector<std::optional<Execution>> find_all(const std::string& name_space,
+                                                         std::span<const ExecutionId> ids) {
     std::vector<std::optional<Execution>> found;
     for (const ExecutionId& id : ids) found.push_back(find(name_space, id));
     return found;

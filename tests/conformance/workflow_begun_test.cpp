@@ -5,16 +5,19 @@ namespace hapax {
 namespace {
 
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 using Kind = Event::Kind;
 
 class BegunSteps : public WorkflowTest {
  protected:
-  // What a worker commits that has the turn. Some stores have a short way for those that name the caller's namespace.
+  // What a worker commits that has the turn. Some stores have a short way for those that name the caller's namespace and the run.
   Turn next_of(const Execution& run) {
     Turn next = turn(run);
     next.name_space = "default";
+    next.run = std::make_shared<const Execution>(run);
     return next;
   }
 
@@ -206,6 +209,117 @@ TEST_P(BegunSteps, AStepThatIsThereAlreadyIsNotBegunAnew) {
   EXPECT_FALSE(commit(again).accepted);
   EXPECT_EQ(find(step_id(again.token.execution, "work", 1)).value().result, "\"first\"");
   EXPECT_EQ(find(again.token.execution).value().run.steps, 0);
+}
+
+TEST_P(BegunSteps, AStepThatWasDoneWithinTheTurnIsListedAmongTheOthers) {
+  const Execution run = unfinished();
+  Turn next = next_of(run);
+  ask_task(next, Task());
+  commit(next);
+  const ExecutionId done = step_id(run.id, "work", 1), asked = step_id(run.id, "work", 2);
+  ListFilter filter;
+  filter.name_space = "default";
+  filter.parent = run.id;
+  EXPECT_THAT(ids_of(store().list(filter)), UnorderedElementsAre(done, asked));
+  filter.status = Status::completed;
+  EXPECT_THAT(ids_of(store().list(filter)), ElementsAre(done));
+  filter.parent.reset();
+  EXPECT_THAT(ids_of(store().list(filter)), ElementsAre(done));
+  const std::vector<ExecutionId> ids{asked, done};
+  const auto found = store().find_all("default", ids);
+  EXPECT_EQ(found.at(0), find(asked));
+  EXPECT_EQ(found.at(1), find(done));
+}
+
+TEST_P(BegunSteps, AStepThatWasDoneWithinTheTurnIsClosedForGood) {
+  const Execution run = unfinished();
+  const ExecutionId step = step_id(run.id, "work", 1);
+  const Execution before = find(step).value();
+  EXPECT_FALSE(cancel(step).changed);
+  EXPECT_EQ(retry(step).kind, ControlOutcome::Kind::not_retryable);
+  EXPECT_EQ(find(step), before);
+  EXPECT_THAT(kinds(run.id), ElementsAre(Kind::task, Kind::closed));
+}
+
+TEST_P(BegunSteps, HistoriesAreReadInPages) {
+  const Execution run = unfinished();
+  Turn last = next_of(run);
+  do_within(last);
+  command(last, Kind::side_effect, "now");
+  last.events.back().value = "5";
+  end_completed(last);
+  commit(last);
+  const std::vector<Event> all = history(run.id);
+  ASSERT_THAT(all, SizeIs(6));
+  for (std::size_t after = 0; after < all.size(); ++after) {
+    EXPECT_THAT(store().history(run.id, all[after].no - 1, 2),
+                ElementsAreArray(all.begin() + static_cast<std::ptrdiff_t>(after),
+                                 all.begin() + static_cast<std::ptrdiff_t>(std::min(after + 2, all.size()))));
+  }
+}
+
+TEST_P(BegunSteps, ARunThatIsResumedIsToldOfEverythingThatWasDone) {
+  const Execution run = unfinished();
+  on_workflow(ControlRequest::Action::cancel);
+  on_workflow(ControlRequest::Action::resume);
+  const Execution resumed = claim_turn();
+  EXPECT_EQ(resumed.id, run.id);
+  EXPECT_EQ(events_, history(run.id));
+  EXPECT_EQ(events_.at(1).value, "\"done\"");
+}
+
+TEST_P(BegunSteps, AForkTakesOverWhatWasDone) {
+  const Execution run = unfinished();
+  Turn last = next_of(run);
+  do_within(last, "\"second\"");
+  end_completed(last);
+  commit(last);
+  fork(2);
+  const Execution forked = claim_turn();
+  EXPECT_EQ(forked.run.steps, 1);
+  ASSERT_THAT(events_, SizeIs(3));
+  EXPECT_EQ(events_[1].execution, step_id(run.id, "work", 1));
+  EXPECT_EQ(events_[2].value, "\"done\"");
+  EXPECT_THAT(history(run.id), SizeIs(5));
+}
+
+TEST_P(BegunSteps, StepsThatWereDoneStayAtLeastAsLongAsTheirRun) {
+  set_retention("work", 1h);
+  const Execution run = unfinished();
+  Turn last = next_of(run);
+  do_within(last);
+  end_completed(last);
+  commit(last);
+  const ExecutionId first = step_id(run.id, "work", 1), second = step_id(run.id, "work", 2);
+  clock_.advance(std::chrono::days(2));
+  while (store().purge(100).more) {}
+  EXPECT_TRUE(find(run.id));
+  EXPECT_TRUE(find(first));
+  clock_.advance(std::chrono::days(40));
+  for (int i = 0; i < 3; ++i) store().purge(100);
+  EXPECT_FALSE(find(run.id));
+  EXPECT_FALSE(find(first));
+  EXPECT_FALSE(find(second));
+  EXPECT_THAT(history(run.id), IsEmpty());
+}
+
+TEST_P(BegunSteps, StepsThatWereDoneMayOutliveTheirRun) {
+  set_retention("work", std::chrono::days(90));
+  const Execution run = unfinished();
+  Turn last = next_of(run);
+  do_within(last);
+  end_completed(last);
+  commit(last);
+  const ExecutionId step = step_id(run.id, "work", 1);
+  Execution before = find(step).value();
+  clock_.advance(std::chrono::days(40));
+  for (int i = 0; i < 3; ++i) store().purge(100);
+  EXPECT_FALSE(find(run.id));
+  EXPECT_EQ(find(step), before);
+  EXPECT_THAT(history(run.id), IsEmpty());
+  clock_.advance(std::chrono::days(60));
+  store().purge(100);
+  EXPECT_FALSE(find(step));
 }
 
 TEST_P(BegunSteps, ManyTurnsAreCommittedTogetherEachByItself) {

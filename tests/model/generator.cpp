@@ -107,9 +107,7 @@ class Generator {
   // Mostly whoever holds the lease, now and then somebody of another namespace.
   std::string caller() { return chance(80) ? "" : name_space(); }
 
-  Submission submission() {
-    return !submissions_.empty() && chance(5) ? any(submissions_) : new_submission();
-  }
+  Submission submission() { return !submissions_.empty() && chance(5) ? any(submissions_) : new_submission(); }
 
   Submission new_submission() {
     Task task("x");
@@ -149,6 +147,7 @@ class Generator {
     Turn turn;
     turn.token = token_of(run);
     turn.name_space = caller();
+    if (chance(80)) turn.run = std::make_shared<const Execution>(run);
     turn.seen = known.run.events;
     ask_on(turn, known);
     return turn;
@@ -176,7 +175,8 @@ class Generator {
     for (std::size_t n = below(4); n > 0; --n) add_command(turn, ++step);
     if (chance(3) && !turn.events.empty()) ++turn.events.back().step;
     const std::size_t dice = below(100);
-    if (dice >= 70 && dice < 80) turn.end = Turn::Completed{chance(50) ? std::optional<std::string>("7") : std::nullopt};
+    if (dice >= 70 && dice < 80)
+      turn.end = Turn::Completed{chance(50) ? std::optional<std::string>("7") : std::nullopt};
     if (dice >= 80 && dice < 88) turn.end = Turn::Failed{{"E", "m"}};
     if (dice >= 88 && dice < 94) turn.end = Turn::Stuck{{"NonDeterminism", "m"}};
     if (dice >= 94) turn.end = Turn::Continued{fresh_id(), "3", hash_input("3")};
@@ -211,7 +211,8 @@ class Generator {
 
   // Within the turn, by its worker.
   void begin(Turn::Start& start) {
-    Turn::Begun& begun = start.begun.emplace(Turn::Begun{test_secret(++last_secret_), "w" + std::to_string(below(3)), any(kJumps)});
+    Turn::Begun& begun =
+        start.begun.emplace(Turn::Begun{test_secret(++last_secret_), "w" + std::to_string(below(3)), any(kJumps)});
     if (chance(70)) begun.completed = Report::Completed{chance(80) ? std::optional<std::string>("42") : std::nullopt};
   }
 
@@ -282,7 +283,8 @@ class Generator {
     request.fork_identity = workflow_identity(request.name_space, request.fork_workflow_id);
     request.fork_id = request.action == ControlRequest::Action::fork ? fresh_id() : ExecutionId();
     if (chance(30)) request.request_ttl = any(kSpans);
-    request.request_ttl += Duration(++controls_);  // no two end together: which of them a purge begins with is the store's to say
+    request.request_ttl +=
+        Duration(++controls_);  // no two end together: which of them a purge begins with is the store's to say
     return request;
   }
 

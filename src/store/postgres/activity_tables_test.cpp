@@ -103,7 +103,8 @@ class PostgresActivities : public testing::Test {
 TEST_F(PostgresActivities, DueOnesAreFoundByTheirIndexHoweverManyThereAre) {
   for (int i = 0; i < 10; ++i) put(row("due-" + std::to_string(i), 0));
   for (const int count : {100, 100'000}) {
-    sql(fmt::format("INSERT INTO hapax.activities SELECT 'default', convert_to({0} || '-' || i, 'UTF8'), '{{}}', false,"
+    sql(
+        fmt::format("INSERT INTO hapax.activities SELECT 'default', convert_to({0} || '-' || i, 'UTF8'), '{{}}', false,"
                     " {1} + i, 1 FROM generate_series(1, {0}) i",
                     count, to_ms(clock_.now() + std::chrono::hours(24))));
     for (const bool analyzed : {false, true}) {
@@ -122,10 +123,11 @@ TEST_F(PostgresActivities, DueOnesAreFoundByTheirIndexHoweverManyThereAre) {
 TEST_F(PostgresActivities, PageOfRunsIsFoundByItsIndexHoweverManyThereAre) {
   const Parameters parameters = Parameters().bytes("default").bytes("a").time(clock_.now()).bytes("").int8(20);
   for (const int count : {0, 100, 100'000}) {
-    sql(fmt::format("INSERT INTO hapax.activity_runs SELECT sha256(convert_to({0} || '-' || i, 'UTF8')), 'default', 'a',"
-                    " convert_to({0} || '-' || i, 'UTF8'), 0, {1} - i, 0, 'w', NULL, NULL, NULL, '', {1}"
-                    " FROM generate_series(1, {0}) i",
-                    count, to_ms(clock_.now())));
+    sql(fmt::format(
+        "INSERT INTO hapax.activity_runs SELECT sha256(convert_to({0} || '-' || i, 'UTF8')), 'default', 'a',"
+        " convert_to({0} || '-' || i, 'UTF8'), 0, {1} - i, 0, 'w', NULL, NULL, NULL, '', {1}"
+        " FROM generate_series(1, {0}) i",
+        count, to_ms(clock_.now())));
     const std::string plan = plan_of(runs_statement(), parameters);
     EXPECT_THAT(plan, met("using activity_runs_by_time on activity_runs", std::min(count, 20))) << plan;
     EXPECT_THAT(plan, Not(HasSubstr("Sort"))) << plan;
@@ -172,7 +174,8 @@ TEST_F(PostgresActivities, LostRaceForAFiringIsAnsweredWithTheWinner) {
   record(run(Disposition::ran));
   sql("CREATE TABLE theirs AS SELECT * FROM hapax.activity_runs; UPDATE theirs SET workflow_id = 'theirs';"
       " DELETE FROM hapax.activity_runs");
-  while_held("INSERT INTO hapax.activity_runs SELECT * FROM theirs", "COMMIT", [&] { EXPECT_EQ(record(run(Disposition::skipped)).workflow_id, "theirs"); });
+  while_held("INSERT INTO hapax.activity_runs SELECT * FROM theirs", "COMMIT",
+             [&] { EXPECT_EQ(record(run(Disposition::skipped)).workflow_id, "theirs"); });
 }
 
 TEST_F(PostgresActivities, RowThatIsPurgedWhileARecordWaitsForItIsMadeAnew) {
@@ -187,7 +190,11 @@ TEST_F(PostgresActivities, SchemaOfBeforeIsMigrated) {
   store_.reset();
   sql("DROP TABLE hapax.activities, hapax.activity_runs; DROP TYPE hapax.batch_execution, hapax.batch_submission,"
       " hapax.batch_state, hapax.batch_start, hapax.batch_event, hapax.batch_started_submission, hapax.batch_turn,"
-      " hapax.batch_done_step; DROP INDEX hapax.running_keys;"
+      " hapax.batch_done_step, hapax.batch_step, hapax.batch_run_turn; DROP INDEX hapax.running_keys;"
+      " DROP SEQUENCE hapax.keyed; ALTER TABLE hapax.executions DROP COLUMN key_shelf, DROP COLUMN done_secret,"
+      " DROP COLUMN done_by, DROP COLUMN done_result, DROP COLUMN done_event;"
+      " CREATE INDEX keys ON hapax.executions (key_hash);"
+      " ALTER TABLE hapax.identities ALTER COLUMN hash TYPE bytea USING uuid_send(hash);"
       " DELETE FROM hapax.schema_versions WHERE version > 1");
   PostgresOptions options;
   options.url = url_;

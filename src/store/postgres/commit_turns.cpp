@@ -14,36 +14,6 @@ namespace hapax::postgres {
 
 namespace {
 
-using ColumnValues = std::map<std::string_view, std::string>;
-
-// What is selected for each column: the value that is given for it, otherwise the column of the table called `alias`.
-std::string select_list(std::span<const Column> columns, const ColumnValues& values, const std::string& alias) {
-  std::string list;
-  for (const Column& column : columns) {
-    const auto found = values.find(column.name);
-    list += fmt::format("{}{}", list.empty() ? "" : ", ",
-                        found == values.end() ? fmt::format("{}.{}", alias, column.name) : found->second);
-  }
-  return list;
-}
-
-std::string closed_step_values() {
-  ColumnValues values{{"has_parent", "true"},
-                      {"status", fmt::format("{}", static_cast<int>(Status::completed))},
-                      {"run_at", "t.now"},
-                      {"attempt", "1"},
-                      {"attempt_limit", "g.max_attempts"},
-                      {"started_at", "t.now"},
-                      {"finished_at", "t.now"},
-                      {"awaited", "false"}};
-  for (const char* absent : {"due_at", "deadline_at", "cancel_requested_at", "cancel_by", "lease_expires_at",
-                             "attempt_ends_by", "error_type", "error_message", "failed_attempts", "run_events",
-                             "run_seen", "run_steps", "run_stuck", "wake_at", "continued_as"}) {
-    values.emplace(absent, "NULL");
-  }
-  return select_list(state_rows().columns, values, "g");
-}
-
 std::string closed_run_values() {
   const ColumnValues values{{"status", fmt::format("{}", static_cast<int>(Status::completed))},
                             {"due_at", "NULL"},
@@ -64,12 +34,10 @@ std::string closed_run_values() {
 std::string turn_sql() {
   // What is added to columns keeps the planner from looking for them in an index: the row is known by its place.
   const std::string is_current = fmt::format(
-      "o.ctid = s.place AND o.status + 0 = {} AND o.attempt = g.attempt AND o.lease_secret = g.secret AND o.kind + 0 = "
-      "{}"
-      " AND coalesce(o.run_events, 0) = g.seen AND coalesce(g.steps, o.run_steps, 0) = coalesce(o.run_steps, 0)"
-      " AND o.concurrency_key IS NULL"
-      " AND g.name_space = (SELECT q.name_space FROM queues q WHERE q.queue_no = o.queue_no)",
-      static_cast<int>(Status::running), static_cast<int>(Kind::workflow));
+      "o.ctid = s.place AND o.status + 0 = {} AND o.attempt = g.attempt AND o.lease_secret = g.secret"
+      " AND o.queue_no + 0 = g.queue_no AND coalesce(o.run_events, 0) = g.seen"
+      " AND coalesce(g.steps, o.run_steps, 0) = coalesce(o.run_steps, 0) AND o.cancel_requested_at IS NULL",
+      static_cast<int>(Status::running));
   return fmt::format(
       R"sql(
 WITH t AS MATERIALIZED (SELECT coalesce($1::int8, (extract(epoch FROM clock_timestamp()) * 1000)::int8) AS now),
@@ -78,53 +46,67 @@ going AS (
   UPDATE open o SET run_events = g.events_now, run_seen = g.seen_now, run_steps = coalesce(g.steps_now, o.run_steps), run_stuck = 0,
     error_type = NULL, error_message = NULL
   FROM given g, {1} WHERE {2} AND NOT g.is_over
-  RETURNING o.id, o.queue_no),
+  RETURNING o.id),
 over AS (
-  DELETE FROM open o USING given g, {1}
-  WHERE {2} AND g.is_over AND NOT o.has_parent AND NOT o.awaited AND o.queue_no + 0 = ANY($3::int4[])
+  DELETE FROM open o USING given g, {1} WHERE {2} AND g.is_over AND NOT o.has_parent AND NOT o.awaited
   RETURNING o.*, g.result AS reported, g.events_now, g.seen_now, coalesce(g.steps_now, o.run_steps) AS steps_now),
-kept AS (INSERT INTO closed ({3}) SELECT {4} FROM over d, t RETURNING *),
-done AS MATERIALIZED (SELECT id, queue_no FROM going UNION ALL SELECT id, queue_no FROM over),
-steps AS MATERIALIZED (
-  SELECT g.*, (SELECT r.idempotency_key FROM executions r WHERE r.id = g.parent) AS workflow_id
-  FROM {5} WHERE g.parent IN (SELECT id FROM done)),
-facts AS (INSERT INTO executions ({6}) SELECT {7} FROM steps g, t),
-states AS (INSERT INTO closed ({3}) SELECT {8} FROM steps g, t),
-told AS (INSERT INTO events ({9}) SELECT {10} FROM {11}, t WHERE g.run IN (SELECT id FROM done)),
+kept AS (INSERT INTO closed ({3}) SELECT {4} FROM over d, t),
+done AS MATERIALIZED (SELECT id, NULL::int4 AS steps FROM going UNION ALL SELECT id, steps_now FROM over),
+facts AS (
+  INSERT INTO executions ({5}, kind, created_at)
+  SELECT {6}, {7}, t.now FROM {8}, t WHERE (g.parent IN (SELECT id FROM done)) IS TRUE),
+told AS (INSERT INTO events ({9}) SELECT {10} FROM {11}, t WHERE (g.run IN (SELECT id FROM done)) IS TRUE),
 waitless AS (DELETE FROM waits w WHERE w.run = ANY(ARRAY(SELECT id FROM over)))
-SELECT t.now, d.id, d.queue_no, {12} FROM t LEFT JOIN done d ON true LEFT JOIN kept s ON s.id = d.id LEFT JOIN {13} ON true)sql",
+SELECT t.now, d.id, d.steps FROM t LEFT JOIN done d ON true)sql",
       unnest(turn_rows(), 2, "g"), lookup_place("open", "id", "g.id", "s"), is_current, names(state_rows().columns),
-      closed_run_values(), unnest(done_step_rows(), 4, "g"), names(kFactColumns),
-      select_list(kFactColumns, {{"created_at", "t.now"}, {"parent_workflow_id", "g.workflow_id"}}, "g"),
-      closed_step_values(), names(event_rows().columns), select_list(event_rows().columns, {{"at", "t.now"}}, "g"),
-      unnest(event_rows(), 5, "g"), row_columns(true), lookup("executions", "id", "s.id", "e"));
+      closed_run_values(), names(done_step_rows().columns), names(done_step_rows().columns, "g"),
+      static_cast<int>(Kind::task), unnest(done_step_rows(), 3, "g"), names(event_rows().columns),
+      select_list(event_rows().columns, {{"at", "t.now"}}, "g"), unnest(event_rows(), 4, "g"));
 }
 
 const Statement kTurns{"turns", turn_sql()};
 
+// Nothing is known of it but what a row of done_step_rows() has.
 bool is_completed_within(const Turn::Start& start) {
-  return start.begun && start.begun->completed && !start.submission.execution.identity &&
-         !start.submission.execution.concurrency_key;
+  const Execution& step = start.submission.execution;
+  return start.begun && start.begun->completed && !step.identity && !step.idempotency_key && !step.concurrency_key &&
+         !step.timeout;
+}
+
+// Whether its event says no more than the step itself.
+bool says_no_more(const Event& asked, const Turn::Start& start) {
+  return asked.step == start.step && asked.name == start.submission.execution.type && !asked.key && !asked.until &&
+         !asked.status && !asked.value && !asked.error;
+}
+
+// Whether the caller knows what run it is a turn of: a workflow of the namespace that it speaks for.
+bool is_run_of(const Turn& turn) {
+  return turn.run && turn.run->id == turn.token.execution && turn.run->kind == Kind::workflow &&
+         !turn.run->concurrency_key && turn.run->name_space == turn.name_space;
 }
 
 // A turn of which the statement can tell, by the row of its run alone, whether it counts and what it changes.
 bool may_go_the_short_way(const Turn& turn, const QueuePolicies& policies) {
   const bool completes = std::holds_alternative<Turn::Completed>(turn.end);
-  if (turn.step || turn.name_space.empty()) return false;
+  if (turn.step || !is_run_of(turn)) return false;
+  if (completes && policies.retention(*turn.run) == Duration::zero()) return false;
   if (!completes && !std::holds_alternative<Turn::Unfinished>(turn.end)) return false;
   if (!completes && turn.starts.empty()) return false;
   if (!std::all_of(turn.starts.begin(), turn.starts.end(), is_completed_within)) return false;
-  const auto tasks = std::count_if(turn.events.begin(), turn.events.end(),
-                                   [](const Event& event) { return event.kind == Event::Kind::task; });
-  const bool is_plain = std::all_of(turn.events.begin(), turn.events.end(), [&](const Event& event) {
-    const std::int32_t place = static_cast<std::int32_t>(&event - turn.events.data());
-    const bool is_asked =
-        event.kind == Event::Kind::task || event.kind == Event::Kind::side_effect || event.kind == Event::Kind::version;
-    return is_asked && event.step == turn.events.front().step + place;
-  });
-  if (!is_plain || tasks != std::ssize(turn.starts)) return false;
+  auto start = turn.starts.begin();
+  for (const Event& event : turn.events) {
+    if (event.step != turn.events.front().step + static_cast<std::int32_t>(&event - turn.events.data())) return false;
+    if (event.kind == Event::Kind::task) {
+      if (start == turn.starts.end() || !says_no_more(event, *start++)) return false;
+    } else if (event.kind != Event::Kind::side_effect && event.kind != Event::Kind::version) {
+      return false;
+    }
+  }
+  if (start != turn.starts.end()) return false;
   return turn.seen + std::ssize(turn.events) + std::ssize(turn.starts) <= policies.history_limit;
 }
+
+QueueName queue_of(const Turn& turn) { return {turn.name_space, turn.run->queue, Kind::workflow}; }
 
 QueueName queue_of(const Turn& turn, const Turn::Start& start) {
   return {turn.name_space, start.submission.execution.queue, Kind::task};
@@ -135,13 +117,18 @@ class TurnBatch {
  public:
   explicit TurnBatch(QueueBook& queues) : queues_(queues) {}
 
-  void add(const Turn& turn) {
+  // How many events its run has then, and how many of them its turns know.
+  struct Known {
+    std::int64_t events = 0, seen = 0;
+  };
+
+  Known add(const Turn& turn) {
     run_ = turn.token.execution;
     no_ = seen_ = turn.seen;
     auto start = turn.starts.begin();
     for (const Event& event : turn.events) {
       if (event.kind == Event::Kind::task) {
-        add_step(turn, event, *start++);
+        add_step(turn, *start++);
       } else {
         add_event(event);
       }
@@ -156,39 +143,38 @@ class TurnBatch {
       seen_ = no_;
     }
     add_turn(turn, completed);
+    return {no_, seen_};
   }
 
-  Parameters parameters(std::optional<std::int64_t> now, Array retained_queues) {
+  Parameters parameters(std::optional<std::int64_t> now) {
     Parameters parameters;
-    parameters.int8_if(now).batch(std::move(turns_)).array(std::move(retained_queues));
-    parameters.batch(std::move(steps_)).batch(std::move(events_));
+    parameters.int8_if(now).batch(std::move(turns_)).batch(std::move(steps_)).batch(std::move(events_));
     return parameters;
   }
 
  private:
-  void add_step(const Turn& turn, const Event& command, const Turn::Start& start) {
-    Row row;
-    row.execution = start.submission.execution;
-    row.execution.id = step_id(run_, row.execution.type, start.step);
-    row.execution.parent = run_;
-    row.execution.step = start.step;
-    row.queue_no = queues_.find(queue_of(turn, start)).value();
-    write_facts(steps_, row);
+  // Its two events follow from its row.
+  void add_step(const Turn& turn, const Turn::Start& start) {
+    const Execution& step = start.submission.execution;
+    steps_.begin_row();
+    steps_.next().raw(step_id(run_, step.type, start.step));
+    steps_.next().integer(queues_.find(queue_of(turn, start)).value());
+    steps_.next().integer(step.priority);
+    steps_.next().integer(step.max_attempts);
+    steps_.next().integer(step.retry.initial.count());
+    steps_.next().real(step.retry.factor);
+    steps_.next().integer(step.retry.max.count());
+    steps_.next().raw(run_);
+    steps_.next().bytes_if(turn.run->idempotency_key);
+    steps_.next().integer(start.step);
+    steps_.next().bytes(step.type);
+    steps_.next().raw(step.input_hash);
+    steps_.next().bytes(step.input);
     steps_.next().raw(start.begun->secret);
     steps_.next().bytes(start.begun->worker);
     steps_.next().bytes_if(start.begun->completed->result);
-
-    Event asked = command;
-    asked.execution = row.execution.id;
-    add_event(asked);
-    Event closed;
-    closed.kind = Event::Kind::closed;
-    closed.step = start.step;
-    closed.execution = row.execution.id;
-    closed.status = Status::completed;
-    closed.value = start.begun->completed->result;
-    add_event(closed);
-    seen_ = no_;
+    steps_.next().integer(no_ + 1);
+    seen_ = no_ += 2;
   }
 
   void add_event(Event event) {
@@ -199,9 +185,9 @@ class TurnBatch {
   void add_turn(const Turn& turn, const Turn::Completed* completed) {
     turns_.begin_row();
     turns_.next().raw(run_);
+    turns_.next().integer(queues_.find(queue_of(turn)).value());
     turns_.next().integer(turn.token.attempt);
     turns_.next().raw(turn.token.secret);
-    turns_.next().bytes(turn.name_space);
     turns_.next().integer(turn.seen);
     turn.events.empty() ? turns_.next().null() : turns_.next().integer(turn.events.front().step - 1);
     turns_.next().boolean(completed != nullptr);
@@ -217,25 +203,48 @@ class TurnBatch {
   std::int64_t no_ = 0, seen_ = 0;
 };
 
+// closed_run_values(), of the run as it was claimed.
+Execution completed_run(const Turn& turn, Time now, const TurnBatch::Known& known, std::optional<std::int64_t> steps) {
+  Execution run = *turn.run;
+  run.status = Status::completed;
+  run.finished_at = now;
+  run.cancel_by.reset();
+  run.lease_expires_at.reset();
+  run.attempt_ends_by.reset();
+  run.error.reset();
+  run.result = std::get<Turn::Completed>(turn.end).result;
+  run.run.events = known.events;
+  run.run.seen = known.seen;
+  run.run.steps = static_cast<std::int32_t>(steps.value_or(0));
+  run.run.stuck = 0;
+  return run;
+}
+
 // Gives back which of the turns are still to be decided.
 std::vector<std::size_t> commit_plain(Runner& runner, std::span<const Turn> turns, std::vector<TurnOutcome>& outcomes) {
-  std::map<ExecutionId, std::size_t> tried;  // in the order in which everybody locks runs
+  struct Tried {
+    std::size_t turn;
+    TurnBatch::Known known = {};
+  };
+  std::map<ExecutionId, Tried> tried;  // in the order in which everybody locks runs
   std::vector<std::size_t> rest;
   std::vector<QueueName> queues;
   const auto policies = runner.policies();
   for (std::size_t i = 0; i < turns.size(); ++i) {
     const bool is_plain =
-        may_go_the_short_way(turns[i], *policies) && tried.emplace(turns[i].token.execution, i).second;
-    if (!is_plain) rest.push_back(i);
-    for (const Turn::Start& start : turns[i].starts) {
-      if (is_plain) queues.push_back(queue_of(turns[i], start));
+        may_go_the_short_way(turns[i], *policies) && tried.try_emplace(turns[i].token.execution, Tried{i}).second;
+    if (!is_plain) {
+      rest.push_back(i);
+      continue;
     }
+    queues.push_back(queue_of(turns[i]));
+    for (const Turn::Start& start : turns[i].starts) queues.push_back(queue_of(turns[i], start));
   }
   if (tried.empty()) return rest;
   runner.add_queues(queues);
   TurnBatch batch(runner.queues());
-  for (const auto& [run, i] : tried) batch.add(turns[i]);
-  const Parameters parameters = batch.parameters(runner.now_parameter(), retained_queues(runner, Kind::workflow));
+  for (auto& [run, each] : tried) each.known = batch.add(turns[each.turn]);
+  const Parameters parameters = batch.parameters(runner.now_parameter());
   bool is_refused = false;  // a step of such an id is there
   const Rows rows = runner.attempt([&](Connection& connection) {
     if (std::exchange(is_refused, true)) return Rows();
@@ -245,26 +254,24 @@ std::vector<std::size_t> commit_plain(Runner& runner, std::span<const Turn> turn
   });
   for (int i = 0; rows.result() && i < rows.size(); ++i) {
     Cells cells(rows, i);
-    runner.note(cells.time());
+    const Time now = cells.time();
+    runner.note(now);
     const auto id = cells.raw_if<ExecutionId>();
     if (!id) break;
     const auto found = tried.find(*id);
-    TurnOutcome& outcome = outcomes[found->second];
-    const QueueName name = runner.queues().name_of(static_cast<std::int32_t>(cells.integer()));
+    const auto& [place, known] = found->second;
+    const Turn& turn = turns[place];
+    TurnOutcome& outcome = outcomes[place];
     outcome.accepted = true;
     outcome.status = Status::running;
-    if (std::holds_alternative<Turn::Completed>(turns[found->second].end)) {
+    if (std::holds_alternative<Turn::Completed>(turn.end)) {
       outcome.status = Status::completed;
-      outcome.effects.closed.push_back({*id, name.name_space, name.queue, Kind::workflow});
-      Row row;
-      read_row(cells, row);
-      row.execution.name_space = name.name_space;
-      row.execution.queue = name.queue;
-      outcome.run = std::move(row.execution);
+      outcome.effects.closed.push_back({*id, turn.name_space, turn.run->queue, Kind::workflow});
+      outcome.run = completed_run(turn, now, known, cells.integer_if());
     }
     tried.erase(found);
   }
-  for (const auto& [run, i] : tried) rest.push_back(i);
+  for (const auto& [run, each] : tried) rest.push_back(each.turn);
   std::sort(rest.begin(), rest.end());
   return rest;
 }
@@ -278,6 +285,7 @@ std::vector<TurnOutcome> commit_locked(Runner& runner, std::span<const Turn> tur
       steps.push_back(step_id(turn.token.execution, start.submission.execution.type, start.step));
     }
   }
+  const std::lock_guard alone(runner.turns_by_the_rules());
   return runner.transact([&](Workspace& workspace) {
     workspace.lock_runs(runs, ending, steps);
     PostgresRows rows(workspace);

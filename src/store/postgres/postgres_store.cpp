@@ -47,8 +47,8 @@ class PostgresStore final : public Store {
     claim_.forget_positions();
   }
 
-  // While one waits for the disk, another computes; and their waits are one.
-  std::size_t submitters() const override { return 2; }
+  // While one waits for the disk, another computes; and their waits are one. But each costs as much as some ten items.
+  Committers committers() const override { return {.submit = 2, .commit_turns = 2, .worth_items = 8}; }
 
   bool hands_out() const override { return true; }
 
@@ -109,7 +109,8 @@ class PostgresStore final : public Store {
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
     return std::move(find_all(name_space, {&id, 1}).front());
   }
-  std::vector<std::optional<Execution>> find_all(const std::string& name_space, std::span<const ExecutionId> ids) override {
+  std::vector<std::optional<Execution>> find_all(const std::string& name_space,
+                                                 std::span<const ExecutionId> ids) override {
     return postgres::find_all(runner_, name_space, ids);
   }
   std::vector<Execution> list(const ListFilter& filter) override { return postgres::list(runner_, filter); }

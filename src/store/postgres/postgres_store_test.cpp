@@ -67,8 +67,9 @@ TEST_F(PostgresSchema, EightWhoOpenAnEmptyDatabaseAtOnceAllSucceed) {
 TEST_F(PostgresSchema, HasTheRowsOfBatchesAsTheyAreSent) {
   open_postgres_store(at(url_));
   for (const postgres::RowType* type :
-       {&postgres::fact_rows(), &postgres::submission_rows(), &postgres::started_submission_rows(), &postgres::state_rows(),
-        &postgres::start_rows(), &postgres::event_rows(), &postgres::turn_rows(), &postgres::done_step_rows()}) {
+       {&postgres::fact_rows(), &postgres::submission_rows(), &postgres::started_submission_rows(),
+        &postgres::state_rows(), &postgres::start_rows(), &postgres::event_rows(), &postgres::turn_rows(),
+        &postgres::done_step_rows()}) {
     std::string sent;
     for (const postgres::Column& column : type->columns) {
       sent += fmt::format("{}{} {}", sent.empty() ? "" : ", ", column.name, static_cast<int>(column.type));
@@ -78,6 +79,76 @@ TEST_F(PostgresSchema, HasTheRowsOfBatchesAsTheyAreSent) {
                                             type->name)),
               sent);
   }
+}
+
+// Back to how it was before the indexes of hashes and keys were made smaller.
+constexpr const char* kBeforeSmallerIndexes = R"sql(
+DROP TYPE hapax.batch_step, hapax.batch_run_turn;
+DROP SEQUENCE hapax.keyed;
+ALTER TABLE hapax.identities ALTER COLUMN hash TYPE bytea USING NULL::bytea;
+ALTER TABLE hapax.executions DROP COLUMN key_shelf, DROP COLUMN done_secret, DROP COLUMN done_by, DROP COLUMN done_result,
+  DROP COLUMN done_event;
+CREATE INDEX keys ON hapax.executions (key_hash) WHERE key_hash IS NOT NULL;
+DELETE FROM hapax.schema_versions WHERE version > 5;
+)sql";
+
+TEST_F(PostgresSchema, KeysAndIdentitiesOfAnOlderOneAreFoundAfterItsMigration) {
+  const Submission submission = Task().key("k");
+  ExecutionId id;
+  {
+    const auto store = open_postgres_store(at(url_));
+    id = store->submit({&submission, 1}).at(0).execution.id;
+  }
+  server_.run(url_,
+              "CREATE TABLE whole AS SELECT id, identity_hash FROM hapax.executions;"
+              " ALTER TABLE hapax.identities DROP CONSTRAINT identities_pkey;"
+              " ALTER TABLE hapax.identities ALTER COLUMN hash DROP NOT NULL");
+  server_.run(url_, kBeforeSmallerIndexes);
+  server_.run(url_,
+              "UPDATE hapax.identities i SET hash = w.identity_hash FROM whole w WHERE w.id = i.owner;"
+              " ALTER TABLE hapax.identities ADD PRIMARY KEY (hash)");
+  EXPECT_THAT(refusal(at(url_)), HasSubstr("hapax migrate"));
+
+  PostgresOptions options = at(url_);
+  options.migrate = true;
+  const auto store = open_postgres_store(options);
+  Submission again = submission;
+  again.execution.id = test_id(77);
+  const SubmitOutcome outcome = store->submit({&again, 1}).at(0);
+  EXPECT_EQ(outcome.kind, SubmitOutcome::Kind::duplicate);
+  EXPECT_EQ(outcome.execution.id, id);
+  EXPECT_TRUE(store->find_identity(submission.execution.identity->hash)->live);
+  ListFilter filter;
+  filter.name_space = "default";
+  filter.idempotency_key = "k";
+  EXPECT_THAT(store->list(filter), SizeIs(1));
+}
+
+using PostgresKeys = PostgresTest;
+
+TEST_F(PostgresKeys, AreFoundOnEveryShelf) {
+  for (int shelf = 0; shelf < 3; ++shelf) {
+    const std::vector<Submission> submissions{Task("t" + std::to_string(shelf)).key("k"),
+                                              Task().key("other " + std::to_string(shelf)), Task()};
+    open_postgres_store(at(url_))->submit(submissions);
+    // As if a shelf had been filled meanwhile.
+    server_.run(url_, fmt::format("SELECT setval('hapax.keyed', {})", (shelf + 1) << postgres::kShelfBits));
+  }
+  const auto store = open_postgres_store(at(url_));
+  EXPECT_EQ(server_.run(url_, "SELECT count(DISTINCT key_shelf) FROM hapax.executions WHERE key_hash IS NOT NULL"),
+            "3");
+  ListFilter filter;
+  filter.name_space = "default";
+  filter.idempotency_key = "k";
+  std::vector<std::string> types;
+  for (const Execution& execution : store->list(filter)) types.push_back(execution.type);
+  EXPECT_THAT(types, testing::UnorderedElementsAre("t0", "t1", "t2"));
+  store->purge(100);  // learns where the first shelf is
+  EXPECT_THAT(store->list(filter), SizeIs(3));
+  filter.type = "t1";
+  EXPECT_THAT(store->list(filter), SizeIs(1));
+  filter.idempotency_key = "nobody's";
+  EXPECT_THAT(store->list(filter), IsEmpty());
 }
 
 TEST_F(PostgresSchema, OneMadeAnewUnderARunningStoreIsUsed) {
@@ -286,7 +357,8 @@ TEST_F(PostgresOwnTransaction, EntryThatIsDeletedWhileASubmissionWaitsForItIsMad
   const Submission after = Task().key("k").reuse(Reuse::replace);
   std::thread submitter([&] { EXPECT_EQ(store_->submit({&after, 1}).at(0).kind, SubmitOutcome::Kind::created); });
   while (run("SELECT count(*) FROM pg_locks WHERE NOT granted") == "0") std::this_thread::yield();
-  for (const char* table : {"identities", "open", "executions"}) run(fmt::format("DELETE FROM hapax.{}", table).c_str());
+  for (const char* table : {"identities", "open", "executions"})
+    run(fmt::format("DELETE FROM hapax.{}", table).c_str());
   run("COMMIT");
   submitter.join();
   EXPECT_EQ(run("SELECT count(*) FROM hapax.identities"), "1");

@@ -1,6 +1,7 @@
 // The numbers of queues: what stands for their names in the tables. A number never changes, so it is looked up once.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -44,6 +45,10 @@ class QueueBook {
   QueueName name_of(std::int32_t number);  // of one that was looked up
   std::vector<std::pair<QueueName, std::int32_t>> all();
 
+  // What else is numbered, and only ever grows: no key is on a shelf before this one.
+  std::int32_t first_shelf() const { return first_shelf_; }
+  void set_first_shelf(std::int32_t shelf) { first_shelf_ = shelf; }
+
  private:
   void learn(const Rows& rows);
 
@@ -51,6 +56,7 @@ class QueueBook {
   std::mutex mutex_;
   std::map<QueueName, std::int32_t> numbers_;
   std::map<std::int32_t, QueueName> names_;
+  std::atomic<std::int32_t> first_shelf_ = 0;
 };
 
 }  // namespace hapax::postgres

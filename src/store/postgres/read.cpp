@@ -10,12 +10,11 @@ namespace hapax::postgres {
 
 namespace {
 
-const Statement kFind{
-    "find", fmt::format("SELECT {} FROM executions e JOIN {} ON true WHERE e.id = $1::uuid", row_columns(true),
-                        lookup_state())};
-const Statement kFindAll{
-    "find_all", fmt::format("SELECT {} FROM unnest($1::uuid[]) AS g (id) JOIN {} ON true JOIN {} ON true",
-                            row_columns(true), lookup("executions", "id", "g.id", "e"), lookup_state())};
+const Statement kFind{"find", fmt::format("SELECT {} FROM executions e JOIN {} ON true WHERE e.id = $1::uuid",
+                                          row_columns(true), lookup_state())};
+const Statement kFindAll{"find_all",
+                         fmt::format("SELECT {} FROM unnest($1::uuid[]) AS g (id) JOIN {} ON true JOIN {} ON true",
+                                     row_columns(true), lookup("executions", "id", "g.id", "e"), lookup_state())};
 
 // What may have to walk through much ends after ten seconds.
 const Statement kBound{"bound_read", "SELECT set_config('statement_timeout', '10000', true)"};
@@ -54,16 +53,23 @@ class Conditions {
 
 // Few are open, and few are closed without success: those are looked for among themselves; all others by the narrowest
 // index there is.
-std::string list_sql(const ListFilter& filter, Parameters& parameters) {
+std::string list_sql(const ListFilter& filter, std::int32_t first_shelf, Parameters& parameters) {
   const bool by_status =
       filter.status && *filter.status != Status::completed && !filter.idempotency_key && !filter.parent;
   const bool unsuccessful = by_status && is_closed(*filter.status);
   const std::string id = by_status ? "s.id" : "e.id";
-  const std::string source = !by_status ? fmt::format("executions e JOIN {} ON true", lookup_state())
+  Conditions conditions;
+  std::string executions = "executions e";
+  if (filter.idempotency_key) {
+    const std::string shelf = conditions.next_parameter("int4"), number = conditions.next_parameter("int4"),
+                      key = conditions.next_parameter("bytea");
+    executions = lookup_key(shelf, number, key, "e");
+    parameters.int4(first_shelf).int4(key_number(*filter.idempotency_key)).bytes(*filter.idempotency_key);
+  }
+  const std::string source = !by_status ? fmt::format("{} JOIN {} ON true", executions, lookup_state())
                              : unsuccessful
                                  ? "closed s JOIN " + lookup("executions", "id", "s.id", "e") + " ON s.status > 3"
                                  : "open s JOIN " + lookup("executions", "id", "s.id", "e") + " ON true";
-  Conditions conditions;
   conditions.add("q.name_space =", "bytea");
   parameters.bytes(filter.name_space);
   conditions.add("e.kind =", "int2");
@@ -71,12 +77,6 @@ std::string list_sql(const ListFilter& filter, Parameters& parameters) {
   if (filter.before) conditions.add(id + " <", "uuid"), parameters.raw(*filter.before);
   if (filter.queue) conditions.add("q.queue =", "bytea"), parameters.bytes(*filter.queue);
   if (filter.type) conditions.add("e.type =", "bytea"), parameters.bytes(*filter.type);
-  if (filter.idempotency_key) {
-    conditions.add("e.key_hash =", "int4");
-    parameters.int4(key_number(*filter.idempotency_key));
-    conditions.add("e.idempotency_key =", "bytea");
-    parameters.bytes(*filter.idempotency_key);
-  }
   if (filter.status) conditions.add("s.status =", "int2"), parameters.int2(static_cast<std::int64_t>(*filter.status));
   if (filter.parent) conditions.add("e.parent =", "uuid"), parameters.raw(*filter.parent);
   const std::string limit = conditions.next_parameter("int8");
@@ -121,7 +121,7 @@ std::vector<std::optional<Execution>> find_all(Runner& runner, const std::string
 std::vector<Execution> list(Runner& runner, const ListFilter& filter) {
   return runner.read_aside([&](Workspace& workspace) {
     Parameters parameters;
-    const std::string sql = list_sql(filter, parameters);
+    const std::string sql = list_sql(filter, runner.queues().first_shelf(), parameters);
     workspace.connection().send_silently(kBound);
     workspace.connection().send(sql, parameters);
     workspace.now();

@@ -129,8 +129,64 @@ std::string lookup(const std::string& table, const std::string& column, const st
   return fmt::format("LATERAL (SELECT * FROM {} x WHERE x.{} = {} OFFSET 0) {}", table, column, value, alias);
 }
 
+std::string ledger_hash(const std::string& hash) { return fmt::format("encode(substr({}, 1, 16), 'hex')::uuid", hash); }
+
+void write_ledger_hash(Values& values, const IdentityHash& hash) {
+  values.bytes({reinterpret_cast<const char*>(hash.bytes.data()), hash.bytes.size() / 2});
+}
+
+std::string insert_facts(const std::string& values, const std::string& alias) {
+  return fmt::format(
+      "INSERT INTO executions ({}, key_shelf) SELECT {}, CASE WHEN {}.key_hash IS NULL THEN 0 ELSE"
+      " ((nextval('keyed') >> {}) + 1)::int4 END",
+      names(kFactColumns), values, alias, kShelfBits);
+}
+
+std::string lookup_key(const std::string& first_shelf, const std::string& key_hash, const std::string& key,
+                       const std::string& alias) {
+  return fmt::format(
+      "generate_series({}, (SELECT ((k.last_value >> {}) + 1)::int4 FROM keyed k)) AS b (shelf), LATERAL (SELECT * "
+      "FROM executions x"
+      " WHERE x.key_shelf = b.shelf AND x.key_hash = {} AND x.idempotency_key = {} OFFSET 0) {}",
+      first_shelf, kShelfBits, key_hash, key, alias);
+}
+
+std::string select_list(std::span<const Column> columns, const ColumnValues& values, const std::string& alias) {
+  std::string list;
+  for (const Column& column : columns) {
+    const auto found = values.find(column.name);
+    list += fmt::format("{}{}", list.empty() ? "" : ", ",
+                        found == values.end() ? fmt::format("{}.{}", alias, column.name) : found->second);
+  }
+  return list;
+}
+
+std::string done_state(const std::string& alias, const std::string& has_parent) {
+  ColumnValues values{{"has_parent", has_parent},
+                      {"status", fmt::format("{}::int2", static_cast<int>(Status::completed))},
+                      {"attempt", "1"},
+                      {"attempt_limit", alias + ".max_attempts"},
+                      {"lease_secret", alias + ".done_secret"},
+                      {"worker", alias + ".done_by"},
+                      {"result", alias + ".done_result"},
+                      {"awaited", "false"}};
+  for (const char* time : {"run_at", "started_at", "finished_at"}) values.emplace(time, alias + ".created_at");
+  for (const char* absent : {"due_at", "deadline_at", "cancel_requested_at", "cancel_by", "lease_expires_at",
+                             "attempt_ends_by", "run_events", "run_seen", "wake_at"}) {
+    values.emplace(absent, "NULL::int8");
+  }
+  for (const char* absent : {"error_type", "error_message", "failed_attempts"}) values.emplace(absent, "NULL::bytea");
+  for (const char* absent : {"run_steps", "run_stuck"}) values.emplace(absent, "NULL::int4");
+  values.emplace("continued_as", "NULL::uuid");
+  return select_list(state_rows().columns, values, alias);
+}
+
 std::string lookup_state() {
-  return "LATERAL (SELECT * FROM open o WHERE o.id = e.id UNION ALL SELECT * FROM closed c WHERE c.id = e.id LIMIT 1) s";
+  const std::string columns = names(state_rows().columns);
+  return fmt::format(
+      "LATERAL (SELECT {0} FROM open o WHERE o.id = e.id UNION ALL SELECT {0} FROM closed c WHERE c.id = e.id"
+      " UNION ALL SELECT {1} WHERE e.done_secret IS NOT NULL LIMIT 1) s",
+      columns, done_state("e", "true"));
 }
 
 std::string lookup_place(const std::string& table, const std::string& column, const std::string& value,
@@ -191,11 +247,11 @@ const RowType& event_rows() {
 }
 
 const RowType& turn_rows() {
-  static const RowType type{"batch_turn",
+  static const RowType type{"batch_run_turn",
                             {{"id", Type::uuid},
+                             {"queue_no", Type::int4},
                              {"attempt", Type::int4},
                              {"secret", Type::bytea},
-                             {"name_space", Type::bytea},
                              {"seen", Type::int8},
                              {"steps", Type::int4},
                              {"is_over", Type::boolean},
@@ -207,8 +263,24 @@ const RowType& turn_rows() {
 }
 
 const RowType& done_step_rows() {
-  constexpr Column kDone[] = {{"lease_secret", Type::bytea}, {"worker", Type::bytea}, {"result", Type::bytea}};
-  static const RowType type{"batch_done_step", std::span(kFactColumns) + std::span(kDone)};
+  static const RowType type{"batch_step",
+                            {{"id", Type::uuid},
+                             {"queue_no", Type::int4},
+                             {"priority", Type::int4},
+                             {"max_attempts", Type::int4},
+                             {"retry_initial_ms", Type::int8},
+                             {"retry_factor", Type::float8},
+                             {"retry_max_ms", Type::int8},
+                             {"parent", Type::uuid},
+                             {"parent_workflow_id", Type::bytea},
+                             {"step", Type::int4},
+                             {"type", Type::bytea},
+                             {"input_hash", Type::bytea},
+                             {"input", Type::bytea},
+                             {"done_secret", Type::bytea},
+                             {"done_by", Type::bytea},
+                             {"done_result", Type::bytea},
+                             {"done_event", Type::int8}}};
   return type;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,14 +68,14 @@ inline constexpr Column kEventColumns[] = {
 };
 
 // The rows of batches.
-const RowType& fact_rows();        // of `executions`
-const RowType& submission_rows();  // the same, and what becomes of it at the time of its creation
+const RowType& fact_rows();                // of `executions`
+const RowType& submission_rows();          // the same, and what becomes of it at the time of its creation
 const RowType& started_submission_rows();  // the same, and the lease of an attempt that begins with that
-const RowType& state_rows();       // of `open` and `closed`
-const RowType& start_rows();       // where a row of `open` is, and what an attempt begins with: a claim writes nothing else
-const RowType& event_rows();       // of `events`
-const RowType& turn_rows();        // a turn, by what its run must be and what becomes of it
-const RowType& done_step_rows();   // of `executions`, and what came of its first attempt
+const RowType& state_rows();               // of `open` and `closed`
+const RowType& start_rows();  // where a row of `open` is, and what an attempt begins with: a claim writes nothing else
+const RowType& event_rows();  // of `events`
+const RowType& turn_rows();   // a turn, by what its run must be and what becomes of it
+const RowType& done_step_rows();  // of `executions`: steps that were done within their turns
 
 // "a.id, a.kind": the columns of the table called `alias`; without an alias, their bare names.
 std::string names(std::span<const Column> columns, const std::string& alias = "");
@@ -86,6 +87,19 @@ std::string unnest(const RowType& rows, int parameter, const std::string& alias)
 // "INSERT INTO events (run, …) SELECT g.run, … FROM unnest($1::batch_event[]) AS g".
 std::string insert_into(const std::string& table, const RowType& rows);
 
+// An identity's hash as the ledger has it, which is the first half of it.
+std::string ledger_hash(const std::string& hash);
+void write_ledger_hash(Values& values, const IdentityHash& hash);
+
+// "INSERT INTO executions (…) SELECT …": `values` are of kFactColumns, from a table called `alias`. Whatever has a key goes to the
+// last shelf of the index `keys`.
+std::string insert_facts(const std::string& values, const std::string& alias);
+inline constexpr int kShelfBits = 18;  // of the number of keys on a shelf: some 8 MB of index
+// The executions of that key, from all shelves but those before the first that has any, which QueueBook knows. The key's number finds
+// them, the key itself tells them apart.
+std::string lookup_key(const std::string& first_shelf, const std::string& key_hash, const std::string& key,
+                       const std::string& alias);
+
 // "LATERAL (SELECT * FROM open x WHERE x.id = g.id OFFSET 0) s": for each row before it, the one of that key. A plain join
 // leaves it to the planner where to begin, and a plan that was made while the table was small would begin with all of the table.
 std::string lookup(const std::string& table, const std::string& column, const std::string& value,
@@ -93,8 +107,13 @@ std::string lookup(const std::string& table, const std::string& column, const st
 // The same to be changed: "LATERAL (SELECT x.ctid …) s", whose place is the condition of an UPDATE or DELETE: o.ctid = s.place.
 std::string lookup_place(const std::string& table, const std::string& column, const std::string& value,
                          const std::string& alias);
-// The state of the execution `e`, as `s`, from the table that it is in.
+// The state of the execution `e`, as `s`, from the table that it is in; or of one that was done within its turn, from itself.
 std::string lookup_state();
+// The latter, for the columns of state_rows(): of the row called `alias` whose done_secret is not null.
+std::string done_state(const std::string& alias, const std::string& has_parent);
+// What is selected for each column: the value that is given for it, otherwise the column of the table called `alias`.
+using ColumnValues = std::map<std::string_view, std::string>;
+std::string select_list(std::span<const Column> columns, const ColumnValues& values, const std::string& alias);
 std::vector<Column> operator+(std::span<const Column> a, std::span<const Column> b);
 
 // Where a row is, its ctid: for as long as the transaction has it locked, or has just written it.

@@ -9,21 +9,46 @@ namespace hapax::postgres {
 namespace {
 
 const Statement kAppend{"append_events", insert_into("events", event_rows())};
-const Statement kEvents{"read_events", fmt::format("SELECT {} FROM events WHERE run = $1::uuid AND no > $2::int8"
-                                                   " ORDER BY no LIMIT $3::int8",
-                                                   names(kEventColumns))};
+// The events of a run that came after one, in order: those of its own table, and the two of each step that was done within its turn.
+std::string events_after(const std::string& run, const std::string& no, const std::string& steps) {
+  const ColumnValues of_step{
+      {"no", "d.done_event + n.no"},
+      {"at", "d.created_at"},
+      {"kind", fmt::format("(CASE n.no WHEN 0 THEN {} ELSE {} END)::int2", static_cast<int>(Event::Kind::task),
+                           static_cast<int>(Event::Kind::closed))},
+      {"name", "CASE n.no WHEN 0 THEN d.type ELSE '' END"},
+      {"key", "NULL::bytea"},
+      {"execution", "d.id"},
+      {"until", "NULL::int8"},
+      {"status", fmt::format("(CASE n.no WHEN 1 THEN {} END)::int2", static_cast<int>(Status::completed))},
+      {"value", "CASE n.no WHEN 1 THEN d.done_result END"},
+      {"error_type", "NULL::bytea"},
+      {"error_message", "NULL::bytea"}};
+  return fmt::format(
+      "(SELECT {0} FROM events x WHERE x.run = {1} AND x.no > {2}"
+      " UNION ALL SELECT {3} FROM executions d, (VALUES (0), (1)) AS n (no)"
+      " WHERE {4} AND d.parent = {1} AND d.done_event + n.no > {2} ORDER BY no)",
+      names(kEventColumns, "x"), run, no, select_list(kEventColumns, of_step, "d"), steps);
+}
+
+const Statement kEvents{"read_events", fmt::format("SELECT {} FROM {} e LIMIT $3::int8", names(kEventColumns, "e"),
+                                                   events_after("$1::uuid", "$2::int8", "true"))};
+// A turn knows what was done within it: only who begins anew is told of such steps.
 const Statement kNews{
     "read_news",
     fmt::format("SELECT g.place, {} FROM unnest($1::uuid[], $2::int8[]) WITH ORDINALITY AS g (run, seen, place),"
-                " LATERAL (SELECT * FROM events x WHERE x.run = g.run AND x.no > g.seen ORDER BY x.no OFFSET 0) e",
-                names(kEventColumns, "e"))};
+                " LATERAL {} e",
+                names(kEventColumns, "e"), events_after("g.run", "g.seen", "g.seen = 0"))};
 const Statement kEraseEvents{"erase_events", "DELETE FROM events WHERE run = ANY($1::uuid[])"};
+const Statement kEraseEventsOfSteps{
+    "erase_events_of_steps",
+    "UPDATE executions SET done_event = NULL WHERE parent = ANY($1::uuid[]) AND done_event IS NOT NULL"};
 
-const Statement kLatest{"latest_run",
-                        "SELECT e.id FROM (SELECT x.id, x.queue_no, x.created_at FROM executions x WHERE x.key_hash = $1::int4"
-                        " AND x.idempotency_key = $2::bytea AND x.kind = 1 OFFSET 0) e"
-                        " WHERE (SELECT q.name_space FROM queues q WHERE q.queue_no = e.queue_no) = $3::bytea"
-                        " ORDER BY e.created_at DESC, e.id DESC LIMIT 1"};
+const Statement kLatest{
+    "latest_run",
+    "SELECT e.id FROM " + lookup_key("$4::int4", "$1::int4", "$2::bytea", "e") +
+        " WHERE e.kind = 1 AND (SELECT q.name_space FROM queues q WHERE q.queue_no = e.queue_no) = $3::bytea"
+        " ORDER BY e.created_at DESC, e.id DESC LIMIT 1"};
 const Statement kPutWait{
     "put_wait",
     "INSERT INTO waits (run, step, signal, until, awaits)"
@@ -45,6 +70,11 @@ const Statement kTakeSignal{"take_signal",
 const Statement kFreeSteps{"free_steps",
                            "UPDATE closed SET has_parent = false WHERE has_parent AND id = ANY(ARRAY(SELECT x.id"
                            " FROM executions x WHERE x.parent = ANY($1::uuid[])))"};
+const Statement kFreeDoneSteps{
+    "free_done_steps",
+    fmt::format("INSERT INTO closed ({}) SELECT {} FROM executions e WHERE e.parent = ANY($1::uuid[])"
+                " AND e.done_secret IS NOT NULL ON CONFLICT (id) DO NOTHING",
+                names(state_rows().columns), done_state("e", "false"))};
 const Statement kEraseSignals{"erase_signals", "DELETE FROM signals WHERE run = ANY($1::uuid[])"};
 
 Parameters runs_parameter(const std::vector<ExecutionId>& runs) {
@@ -101,7 +131,9 @@ void RunChanges::write(Connection& connection) {
 }
 
 void erase_events(Connection& connection, const ExecutionId& run) {
-  connection.send_silently(kEraseEvents, runs_parameter({run}));
+  for (const Statement* statement : {&kEraseEvents, &kEraseEventsOfSteps}) {
+    connection.send_silently(*statement, runs_parameter({run}));
+  }
 }
 
 void send_read_events(Connection& connection, const ExecutionId& run, std::int64_t after, std::int32_t limit) {
@@ -140,10 +172,11 @@ std::vector<std::vector<Event>> receive_news(Connection& connection, std::size_t
   return news;
 }
 
-std::optional<ExecutionId> latest_run(Connection& connection, const std::string& name_space,
+std::optional<ExecutionId> latest_run(Connection& connection, std::int32_t first_shelf, const std::string& name_space,
                                       const std::string& workflow_id) {
-  const Rows rows =
-      connection.run(kLatest, Parameters().int4(key_number(workflow_id)).bytes(workflow_id).bytes(name_space));
+  Parameters parameters;
+  parameters.int4(key_number(workflow_id)).bytes(workflow_id).bytes(name_space).int4(first_shelf);
+  const Rows rows = connection.run(kLatest, parameters);
   if (rows.empty()) return std::nullopt;
   return Cells(rows, 0).raw<ExecutionId>();
 }
@@ -184,7 +217,8 @@ std::optional<Event> take_signal(Connection& connection, const ExecutionId& run,
 }
 
 void erase_runs(Connection& connection, const std::vector<ExecutionId>& runs) {
-  for (const Statement* statement : {&kEraseEvents, &kEraseWaits, &kEraseSignals, &kFreeSteps}) {
+  for (const Statement* statement :
+       {&kEraseEvents, &kEraseEventsOfSteps, &kEraseWaits, &kEraseSignals, &kFreeDoneSteps, &kFreeSteps}) {
     connection.send_silently(*statement, runs_parameter(runs));
   }
 }

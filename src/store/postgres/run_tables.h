@@ -40,7 +40,7 @@ void send_read_news(Connection& connection, const std::vector<const Execution*>&
 std::vector<std::vector<Event>> receive_news(Connection& connection, std::size_t runs);
 
 // The latest run of a workflow, as it is stored.
-std::optional<ExecutionId> latest_run(Connection& connection, const std::string& name_space,
+std::optional<ExecutionId> latest_run(Connection& connection, std::int32_t first_shelf, const std::string& name_space,
                                       const std::string& workflow_id);
 
 void put_wait(Connection& connection, const Wait& wait);

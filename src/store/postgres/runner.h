@@ -116,6 +116,10 @@ class Runner {
 
   Pool& pool() { return pool_; }
 
+  // Had by who commits turns by the rules. Closing a run changes the one that waits for it, in no order that two such batches would
+  // agree on: here they do not meet.
+  std::mutex& turns_by_the_rules() { return turns_by_the_rules_; }
+
  private:
   static constexpr int kMostConflicts = 20;
   static constexpr int kLockTimeoutMs = 3000;
@@ -158,6 +162,7 @@ class Runner {
   QueueBook queues_;
   SpotBook spots_;
   std::atomic<std::int64_t> ahead_ms_ = 0;  // the server's clock of this machine's
+  std::mutex turns_by_the_rules_;
   std::mutex policies_mutex_;
   std::shared_ptr<const QueuePolicies> policies_ = std::make_shared<QueuePolicies>();
 };

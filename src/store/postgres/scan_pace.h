@@ -6,6 +6,7 @@
 // nothing begins at the beginning.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 
 namespace hapax::postgres {
@@ -17,10 +18,10 @@ class ScanPace {
   bool may_begin_at_the_beginning() const { return Clock::now() >= not_before_; }
   Clock::duration wait() const { return not_before_ - Clock::now(); }
 
-  // A scan from the beginning that gave so many rows took so long.
-  void took(Clock::duration time, int rows) {
+  // A scan from the beginning that gave so many rows took so long. The next one is never put off for longer than that.
+  void took(Clock::duration time, int rows, Clock::duration longest = std::chrono::hours(1)) {
     const bool is_slow = time > kSlow + rows * kSlowForEach;
-    not_before_ = is_slow ? Clock::now() + kPause * time : Clock::time_point();
+    not_before_ = is_slow ? Clock::now() + std::min<Clock::duration>(kPause * time, longest) : Clock::time_point();
   }
 
  private:

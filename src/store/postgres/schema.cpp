@@ -319,8 +319,44 @@ CREATE TYPE batch_done_step AS (
 );
 )sql";
 
-constexpr std::array<Migration, 5> kMigrations{
-    {{1, kFirst}, {2, kActivities}, {3, kBatches}, {4, kOneIndexOfRunning}, {5, kMoreBatches}}};
+// Hashes and idempotency keys come in no order, so each was written at another place of indexes that soon outgrew the server's
+// memory. The ledger has half of the hash now, whose index is half as large. Keys are kept on shelves, as many on each as fit there:
+// all are written to the last one, and who looks for a key looks on each. What was there before is on the first one.
+constexpr const char* kSmallerIndexes = R"sql(
+ALTER TABLE identities ALTER COLUMN hash TYPE uuid USING encode(substr(hash, 1, 16), 'hex')::uuid;
+
+CREATE SEQUENCE keyed;
+ALTER TABLE executions ADD COLUMN key_shelf int4 NOT NULL DEFAULT 0;
+DROP INDEX keys;
+CREATE INDEX keys ON executions (key_shelf, key_hash) WHERE key_hash IS NOT NULL;
+)sql";
+
+// A step that was done within the turn that asked for it is one row, where it was one of executions, one of closed and two of
+// events: it was created, started and completed in the commit that wrote it, and its state and its events follow from that.
+constexpr const char* kStepsInOneRow = R"sql(
+ALTER TABLE executions
+  ADD COLUMN done_secret bytea,  -- of its lease. NULL: it was not done so, and its state is in open or closed
+  ADD COLUMN done_by bytea,
+  ADD COLUMN done_result bytea,
+  ADD COLUMN done_event int8;    -- that asked for it; the next one tells what came of it. NULL: what there is of them is in events
+CREATE TYPE batch_step AS (
+  id uuid, queue_no int4, priority int4, max_attempts int4, retry_initial_ms int8, retry_factor float8, retry_max_ms int8,
+  parent uuid, parent_workflow_id bytea, step int4, type bytea, input_hash bytea, input bytea, done_secret bytea, done_by bytea, done_result bytea,
+  done_event int8
+);
+CREATE TYPE batch_run_turn AS (
+  id uuid, queue_no int4, attempt int4, secret bytea, seen int8, steps int4, is_over bool, result bytea, events_now int8,
+  seen_now int8, steps_now int4
+);
+)sql";
+
+constexpr std::array<Migration, 7> kMigrations{{{1, kFirst},
+                                                {2, kActivities},
+                                                {3, kBatches},
+                                                {4, kOneIndexOfRunning},
+                                                {5, kMoreBatches},
+                                                {6, kSmallerIndexes},
+                                                {7, kStepsInOneRow}}};
 
 // 'hapax' in ASCII: what the migrations of any schema lock.
 constexpr std::int64_t kMigrationLock = 0x6861706178;
@@ -335,10 +371,10 @@ std::string identifier(const std::string& schema) {
 std::int64_t version_of(Connection& connection, const std::string& schema) {
   // Asked of the tables of the catalogue: what to_regclass() knows may be older than the lock that was waited for. And asked at
   // once: between two questions somebody may have created all of them.
-  const std::string known = connection.run_script(
-      fmt::format("SELECT coalesce(max(tablename), '') FROM pg_tables WHERE schemaname = '{}'"
-                  " AND tablename IN ('executions', 'schema_versions')",
-                  schema));
+  const std::string known =
+      connection.run_script(fmt::format("SELECT coalesce(max(tablename), '') FROM pg_tables WHERE schemaname = '{}'"
+                                        " AND tablename IN ('executions', 'schema_versions')",
+                                        schema));
   if (known == "schema_versions") {
     return std::stoll(connection.run_script(
         fmt::format("SELECT coalesce(max(version), 0) FROM {}.schema_versions", identifier(schema))));

@@ -28,9 +28,11 @@ enum class Begin { pending, running };
 
 std::string open_sql(Begin begin) {
   const std::string deadline = "coalesce(g.deadline_at, t.now + g.deadline_ms)";
-  const std::string common = "id, queue_no, kind, priority, concurrency_key, has_parent, run_at, deadline_at, attempt_limit";
+  const std::string common =
+      "id, queue_no, kind, priority, concurrency_key, has_parent, run_at, deadline_at, attempt_limit";
   const std::string values = fmt::format(
-      "g.id, g.queue_no, g.kind, g.priority, g.concurrency_key, g.parent IS NOT NULL, coalesce(g.run_at, t.now + g.delay_ms),"
+      "g.id, g.queue_no, g.kind, g.priority, g.concurrency_key, g.parent IS NOT NULL, coalesce(g.run_at, t.now + "
+      "g.delay_ms),"
       " {}, g.max_attempts",
       deadline);
   if (begin == Begin::pending) {
@@ -38,7 +40,8 @@ std::string open_sql(Begin begin) {
                        values, deadline);
   }
   return fmt::format(
-      "INSERT INTO open ({}, status, due_at, attempt, worker, started_at, lease_secret, lease_expires_at, attempt_ends_by)"
+      "INSERT INTO open ({}, status, due_at, attempt, worker, started_at, lease_secret, lease_expires_at, "
+      "attempt_ends_by)"
       " SELECT {}, {}, least({}, t.now + g.lease_ms, t.now + g.timeout_ms), 1, g.worker, t.now, g.lease_secret,"
       " t.now + g.lease_ms, t.now + g.timeout_ms",
       common, values, static_cast<int>(Status::running), deadline);
@@ -54,24 +57,23 @@ std::string create_sql(Stored stored, Begin begin) {
   return fmt::format(R"sql(
 WITH t AS MATERIALIZED (SELECT coalesce($1::int8, (extract(epoch FROM clock_timestamp()) * 1000)::int8) AS now),
 given AS MATERIALIZED (
-  SELECT * FROM {0}{3}),
+  SELECT * FROM {0}{2}),
 held AS (
   INSERT INTO identities (hash, owner, expires_at)
-  SELECT g.identity_hash, g.id, t.now + g.ttl_ms FROM given g, t WHERE g.identity_hash IS NOT NULL ORDER BY g.identity_hash
+  SELECT {4}, g.id, t.now + g.ttl_ms FROM given g, t WHERE g.identity_hash IS NOT NULL ORDER BY g.identity_hash
   ON CONFLICT DO NOTHING RETURNING owner),
 added AS (
-  INSERT INTO executions ({1})
-  SELECT {2} FROM given g, t WHERE g.identity_hash IS NULL OR g.id IN (SELECT owner FROM held)
+  {1} FROM given g, t WHERE g.identity_hash IS NULL OR g.id IN (SELECT owner FROM held)
   RETURNING id),
 opened AS (
-  {4}
+  {3}
   FROM given g, t WHERE (g.id IN (SELECT id FROM added)) IS TRUE
   RETURNING id, ctid AS spot)
 SELECT t.now, o.id, o.spot FROM t LEFT JOIN opened o ON true)sql",
                      unnest(begin == Begin::pending ? submission_rows() : started_submission_rows(), 2, "g"),
-                     names(kFactColumns), facts,
+                     insert_facts(facts, "g"),
                      stored == Stored::fails ? "" : " WHERE (SELECT true FROM executions e WHERE e.id = g.id) IS NULL",
-                     open_sql(begin));
+                     open_sql(begin), ledger_hash("g.identity_hash"));
 }
 
 const Statement kCreate{"create", create_sql(Stored::fails, Begin::pending)};

@@ -101,8 +101,9 @@ class Sweep {
 
   Runner& runner_;
   std::mutex mutex_;              // one at a time
-  ScanPace pace_;                 // as of claims
-  std::optional<Time> swept_to_;  // nothing was due before, when it last looked from the beginning
+  ScanPace pace_;                 // of looks from the beginning, as of claims
+  ScanPace window_pace_;          // of the others
+  std::optional<Time> swept_to_;  // nothing was due before, when it last looked
 };
 PurgeOutcome purge(Runner& runner, std::int32_t limit);
 

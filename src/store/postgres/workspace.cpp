@@ -32,6 +32,13 @@ const Statement kLockOpenSteps{
     fmt::format("SELECT {} FROM open s JOIN {} ON true WHERE s.id = ANY(ARRAY(SELECT x.id FROM executions x"
                 " WHERE x.parent = $1::uuid)) ORDER BY s.id FOR UPDATE OF s",
                 row_columns(true), lookup("executions", "id", "s.id", "e"))};
+// A row to lock and to change, for those that have none.
+const Statement kSetApart{
+    "set_apart",
+    fmt::format(
+        "INSERT INTO closed ({}) SELECT {} FROM executions e WHERE e.id = ANY($1::uuid[]) AND e.done_secret IS NOT NULL"
+        " ON CONFLICT (id) DO NOTHING",
+        names(state_rows().columns), done_state("e", "(SELECT true FROM executions p WHERE p.id = e.parent) IS TRUE"))};
 const Statement kReadIds{"read_ids", "SELECT id FROM executions WHERE id = ANY($1::uuid[])"};
 
 const Statement kReadRows{"read_rows",
@@ -41,9 +48,9 @@ const Statement kReadRows{"read_rows",
 const Statement kPlaceIdentities{
     "place_identities",
     "INSERT INTO identities (hash, owner) SELECT hash, '00000000-0000-0000-0000-000000000000'"
-    " FROM unnest($1::bytea[]) AS g (hash) ORDER BY hash ON CONFLICT DO NOTHING RETURNING hash"};
+    " FROM unnest($1::uuid[]) AS g (hash) ORDER BY hash ON CONFLICT DO NOTHING RETURNING hash"};
 const Statement kLockIdentities{"lock_identities",
-                                "SELECT hash, owner, expires_at FROM identities WHERE hash = ANY($1::bytea[])"
+                                "SELECT hash, owner, expires_at FROM identities WHERE hash = ANY($1::uuid[])"
                                 " ORDER BY hash FOR UPDATE"};
 
 constexpr const char* kTombstoneColumns =
@@ -54,11 +61,11 @@ const Statement kReadTombstones{"read_tombstones", fmt::format("SELECT t.hash, {
                                                                " WHERE t.hash = ANY($1::bytea[])",
                                                                kTombstoneColumns)};
 
-const Statement kReadHeld{
-    "read_held", fmt::format("SELECT i.hash, i.owner, i.expires_at, {} FROM unnest($1::bytea[]) AS g (hash)"
-                             " JOIN {} ON true LEFT JOIN {} ON true LEFT JOIN {} ON true",
-                             row_columns(true), lookup("identities", "hash", "g.hash", "i"),
-                             lookup("executions", "id", "i.owner", "e"), lookup_state())};
+const Statement kReadHeld{"read_held",
+                          fmt::format("SELECT i.hash, i.owner, i.expires_at, {} FROM unnest($1::uuid[]) AS g (hash)"
+                                      " JOIN {} ON true LEFT JOIN {} ON true LEFT JOIN {} ON true",
+                                      row_columns(true), lookup("identities", "hash", "g.hash", "i"),
+                                      lookup("executions", "id", "i.owner", "e"), lookup_state())};
 
 Parameters ids_of(const std::vector<ExecutionId>& ids) {
   Array array(Type::uuid);
@@ -148,7 +155,7 @@ void Workspace::lock(std::vector<ExecutionId> ids, Extent extent, bool with_runs
   const bool with_input = extent == Extent::whole;
   const Statement& lock_open = with_input ? kLockOpenWhole : kLockOpen;
   if (!hashes.empty()) {
-    connection_.send(kLockIdentities, hashes_of(hashes));
+    connection_.send(kLockIdentities, ledger_hashes_of(hashes));
     connection_.send(kReadTombstones, hashes_of(hashes));
   }
   if (with_runs) connection_.send(kLockRunsOfSteps, ids_of(ids));
@@ -213,11 +220,14 @@ void Workspace::lock_rows(const std::vector<ExecutionId>& ids) {
   if (lock_missing(ids, kLockOpenWhole)) lock_closed_rows(ids, true);
 }
 
-// One that was closed when the open ones were looked through, and open again when the closed ones were, is in neither.
+// One that was closed when the open ones were looked through, and open again when the closed ones were, is in neither. Nor is one
+// that was done within its turn.
 void Workspace::lock_closed_rows(const std::vector<ExecutionId>& ids, bool with_input) {
   const Statement& open = with_input ? kLockOpenWhole : kLockOpen;
   const Statement& closed = with_input ? kLockClosedWhole : kLockClosed;
-  lock_missing(ids, closed) && lock_missing(ids, open) && lock_missing(ids, closed);
+  if (!lock_missing(ids, closed) || !lock_missing(ids, open)) return;
+  connection_.send_silently(kSetApart, ids_of(ids));
+  lock_missing(ids, closed);
 }
 
 void Workspace::lock_identities(std::vector<IdentityHash> hashes, std::vector<ExecutionId> ids) {
@@ -228,8 +238,8 @@ void Workspace::lock_identities(std::vector<IdentityHash> hashes, std::vector<Ex
   };
   // One that somebody deletes is there when ours would be placed, and gone when it is locked: then there is room for ours.
   for (forget_held(); !missing.empty(); forget_held()) {
-    connection_.send(kPlaceIdentities, hashes_of(missing));
-    connection_.send(kLockIdentities, hashes_of(missing));
+    connection_.send(kPlaceIdentities, ledger_hashes_of(missing));
+    connection_.send(kLockIdentities, ledger_hashes_of(missing));
     connection_.send(kReadTombstones, hashes_of(missing));
     now();
     const Rows placed = connection_.receive();
@@ -251,7 +261,7 @@ void Workspace::lock_identities(std::vector<IdentityHash> hashes, std::vector<Ex
 }
 
 void Workspace::read_identities(const std::vector<IdentityHash>& hashes, const std::vector<ExecutionId>& ids) {
-  connection_.send(kReadHeld, hashes_of(hashes));
+  connection_.send(kReadHeld, ledger_hashes_of(hashes));
   if (!ids.empty()) connection_.send(kReadIds, ids_of(ids));
   now();
   const Rows held = connection_.receive();
@@ -261,7 +271,7 @@ void Workspace::read_identities(const std::vector<IdentityHash>& hashes, const s
   std::vector<IdentityHash> ownerless;
   for (int i = 0; i < held.size(); ++i) {
     Cells cells(held, i);
-    const auto hash = cells.raw<IdentityHash>();
+    const IdentityHash hash = asked_hash(cells);
     LedgerEntry& entry = entries_[hash].entry.emplace();
     entry.owner = cells.raw<ExecutionId>();
     entry.expires_at = cells.time_if();
@@ -282,6 +292,18 @@ void Workspace::read_identities(const std::vector<IdentityHash>& hashes, const s
   complete_entries();
   check_owners(hashes);
 }
+
+Parameters Workspace::ledger_hashes_of(const std::vector<IdentityHash>& hashes) {
+  asked_.insert(hashes.begin(), hashes.end());
+  Array array(Type::uuid);
+  for (const IdentityHash& hash : hashes) write_ledger_hash(array, hash);
+  Parameters parameters;
+  parameters.array(std::move(array));
+  return parameters;
+}
+
+// The first half of a hash that was asked for: what is filled up with zeros comes before all that begin like it.
+const IdentityHash& Workspace::asked_hash(Cells& cells) const { return *asked_.lower_bound(cells.raw<IdentityHash>()); }
 
 void Workspace::receive_rows(const Rows& rows) {
   std::vector<Row> read(static_cast<std::size_t>(rows.size()));
@@ -314,7 +336,7 @@ void Workspace::name(std::vector<Row>& rows) {
 void Workspace::receive_entries(const Rows& rows) {
   for (int i = 0; i < rows.size(); ++i) {
     Cells cells(rows, i);
-    LedgerEntry& entry = entries_[cells.raw<IdentityHash>()].entry.emplace();
+    LedgerEntry& entry = entries_[asked_hash(cells)].entry.emplace();
     entry.owner = cells.raw<ExecutionId>();
     entry.expires_at = cells.time_if();
   }
@@ -323,7 +345,8 @@ void Workspace::receive_entries(const Rows& rows) {
 // Those that were made just now stand for none. If none comes, they go again.
 void Workspace::receive_placed(const Rows& rows) {
   for (int i = 0; i < rows.size(); ++i) {
-    EntrySlot& slot = entries_[Cells(rows, i).raw<IdentityHash>()];
+    Cells cells(rows, i);
+    EntrySlot& slot = entries_[asked_hash(cells)];
     slot.entry.reset();
     slot.is_changed = true;
   }

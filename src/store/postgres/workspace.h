@@ -124,6 +124,8 @@ class Workspace {
   void lock_closed_rows(const std::vector<ExecutionId>& ids, bool with_input);
   void receive_rows(const Rows& rows);
   void take_in(std::vector<Row> rows);
+  Parameters ledger_hashes_of(const std::vector<IdentityHash>& hashes);
+  const IdentityHash& asked_hash(Cells& cells) const;
   void receive_entries(const Rows& rows);
   void receive_placed(const Rows& rows);
   void receive_tombstones(const Rows& rows);
@@ -148,6 +150,7 @@ class Workspace {
   const Clock* clock_;
   std::optional<Time> now_;
   std::map<ExecutionId, Slot> rows_;
+  std::set<IdentityHash> asked_;  // for, in the ledger
   std::map<IdentityHash, EntrySlot> entries_;
   std::set<std::pair<std::int32_t, std::string>> freed_;  // slots of concurrency keys, by queue
   std::vector<Reported> reported_;

@@ -23,7 +23,8 @@ Statement update_state(const std::string& table) {
                       unnest(state_rows(), 1, "g"), lookup_place(table, "id", "g.id", "s"))};
 }
 
-const Statement kInsertFacts = insert_statement("executions", fact_rows());
+const Statement kInsertFacts{"insert_executions", fmt::format("{} FROM {}", insert_facts(names(kFactColumns, "g"), "g"),
+                                                              unnest(fact_rows(), 1, "g"))};
 const Statement kInsertOpen = insert_statement("open", state_rows());
 const Statement kInsertClosed = insert_statement("closed", state_rows());
 const Statement kUpdateOpen = update_state("open");
@@ -34,9 +35,9 @@ const Statement kDeleteFacts{"delete_facts", "DELETE FROM executions WHERE id = 
 
 const Statement kPutIdentities{"put_identities",
                                "UPDATE identities i SET owner = g.owner, expires_at = g.expires_at FROM"
-                               " unnest($1::bytea[], $2::uuid[], $3::int8[]) AS g (hash, owner, expires_at), " +
+                               " unnest($1::uuid[], $2::uuid[], $3::int8[]) AS g (hash, owner, expires_at), " +
                                    lookup_place("identities", "hash", "g.hash", "s") + " WHERE i.ctid = s.place"};
-const Statement kDeleteIdentities{"delete_identities", "DELETE FROM identities WHERE hash = ANY($1::bytea[])"};
+const Statement kDeleteIdentities{"delete_identities", "DELETE FROM identities WHERE hash = ANY($1::uuid[])"};
 const Statement kDeleteTombstones{"delete_tombstones", "DELETE FROM tombstones WHERE hash = ANY($1::bytea[])"};
 const Statement kInsertTombstones{
     "insert_tombstones",
@@ -193,18 +194,18 @@ void Workspace::write() {
 }
 
 void Workspace::write_entries() {
-  Columns put(std::vector<Column>{{"hash", Type::bytea}, {"owner", Type::uuid}, {"expires_at", Type::int8}});
+  Columns put(std::vector<Column>{{"hash", Type::uuid}, {"owner", Type::uuid}, {"expires_at", Type::int8}});
   Columns buried(std::vector<Column>{
       {"id", Type::uuid}, {"expires_at", Type::int8}, {"status", Type::int2}, {"finished_at", Type::int8}});
-  Array removed(Type::bytea), unburied(Type::bytea);
+  Array removed(Type::uuid), unburied(Type::bytea);
   for (auto& [hash, slot] : entries_) {
     if (!std::exchange(slot.is_changed, false)) continue;
     if (slot.entry) {
-      put[0].raw(hash);
+      write_ledger_hash(put[0], hash);
       put[1].raw(slot.entry->owner);
       put[2].time_if(slot.entry->expires_at);
     } else {
-      removed.raw(hash);
+      write_ledger_hash(removed, hash);
     }
     const bool has_tombstone = slot.entry && slot.entry->tombstone;
     if (slot.had_tombstone && !has_tombstone) unburied.raw(hash);

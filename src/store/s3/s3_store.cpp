@@ -46,7 +46,7 @@ class S3Store final : public Store {
     policies_ = std::move(policies);
   }
 
-  std::size_t submitters() const override { return 4; }
+  Committers committers() const override { return {.submit = 4}; }
 
   std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters&) override {
     return changing([&](const Batch& batch) { return s3::submit(batch, submissions); });
