@@ -18,19 +18,18 @@ UNION ALL
 (SELECT due_at, id FROM open WHERE status <> 1 AND due_at IS NOT NULL AND due_at > $1::int8 AND due_at <= $2::int8
  ORDER BY due_at, id LIMIT $3::int8)) d)sql";
 const Statement kDueIds{"due_ids", "SELECT d.id FROM " + kDueBetween + " ORDER BY d.due_at, d.id LIMIT $3::int8"};
-// And how many microseconds it took: the server's, not those of the way there.
-const Statement kNextDue{
-    "next_due",
-    "SELECT min(d.due_at), (extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000000)::int8 FROM " +
-        kDueBetween};
+// And the server's clock, in microseconds: with the one before, what the looking took there, without the way there.
+const std::string kClockUs = "(extract(epoch FROM clock_timestamp()) * 1000000)::int8";
+const Statement kNextDue{"next_due", "SELECT min(d.due_at), " + kClockUs + " FROM " + kDueBetween};
+const Statement kClock{"clock", "SELECT " + kClockUs};
 
 constexpr Time kBeginning = from_ms(std::numeric_limits<std::int64_t>::min());
 constexpr Time kEnd = from_ms(std::numeric_limits<std::int64_t>::max());
 
 // Where scans from the beginning are slow: so far back, and so far ahead. Who sweeps looks again by then.
-constexpr Duration kLooseEnd{2000}, kSoon{1000};
+constexpr Duration kLooseEnd{1000}, kSoon{1000};
 // That long at most is a look put off because the last one was slow: what waits for its time is late by so much.
-constexpr Duration kLongestPause{1000};
+constexpr Duration kLongestPause{2000};
 
 const Statement kQueues{"queue_numbers", "SELECT queue_no FROM queues"};
 
@@ -133,13 +132,15 @@ Sweep::Found Sweep::look(Workspace& workspace, std::int32_t limit) {
   const bool from_beginning = !swept_to_ || found.now < *swept_to_ || pace_.may_begin_at_the_beginning();
   const Time begin = from_beginning ? kBeginning : *swept_to_ - kLooseEnd;
   const Time end = from_beginning ? kEnd : found.now + kSoon;
+  connection.send(kClock);
   connection.send(kDueIds, Parameters().time(begin).time(found.now).int8(std::max(limit, 0)));
-  connection.send(kNextDue, Parameters().time(begin).time(end).int8(1));
+  connection.send(kNextDue, Parameters().time(found.now).time(end).int8(1));
+  const Rows clock = connection.receive();
   found.due = ids_in(connection.receive());
   const Rows rows = connection.receive();
   Cells cells(rows, 0);
   found.next_due = cells.time_if();
-  const auto took = 2 * std::chrono::microseconds(cells.integer());  // both statements go the same way
+  const std::chrono::microseconds took(cells.integer() - Cells(clock, 0).integer());
   if (!runner_.clock() && from_beginning) pace_.took(took, 0);
   if (!runner_.clock() && !from_beginning) window_pace_.took(took, 0, kLongestPause);
   if (from_beginning) swept_to_.reset();
@@ -166,9 +167,8 @@ SweepOutcome Sweep::operator()(std::int32_t limit) {
       }
       workspace.write();
       const bool from_beginning = pace_.may_begin_at_the_beginning();
-      const Time begin = from_beginning ? kBeginning : found.now - kLooseEnd;
       const Rows rows = workspace.connection().run(
-          kNextDue, Parameters().time(begin).time(from_beginning ? kEnd : found.now + kSoon).int8(1));
+          kNextDue, Parameters().time(found.now).time(from_beginning ? kEnd : found.now + kSoon).int8(1));
       found.next_due = Cells(rows, 0).time_if();
       return swept;
     });
