@@ -167,8 +167,10 @@ SweepOutcome Sweep::operator()(std::int32_t limit) {
       }
       workspace.write();
       const bool from_beginning = pace_.may_begin_at_the_beginning();
-      const Rows rows = workspace.connection().run(
-          kNextDue, Parameters().time(found.now).time(from_beginning ? kEnd : found.now + kSoon).int8(1));
+      // There may be more of what is due: then there is no word of what comes after.
+      const Time begin = from_beginning ? kBeginning : found.now - kLooseEnd;
+      const Time end = from_beginning ? kEnd : found.now + kSoon;
+      const Rows rows = workspace.connection().run(kNextDue, Parameters().time(begin).time(end).int8(1));
       found.next_due = Cells(rows, 0).time_if();
       return swept;
     });
