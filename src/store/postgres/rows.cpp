@@ -284,18 +284,62 @@ const RowType& done_step_rows() {
   return type;
 }
 
-std::string row_columns(bool with_input) {
-  const std::span<const Column> facts(kFactColumns);
-  return fmt::format("{}, {}, coalesce((SELECT true FROM executions p WHERE p.id = e.parent), false), {}",
-                     names(facts.first(facts.size() - 1), "e"), with_input ? "e.input" : "''::bytea",
-                     names(kStateColumns, "s"));
+namespace {
+
+// What only the database knows of a pending task, in the order in which it is read; then the rest of any execution.
+constexpr const char* kBegunFacts[] = {
+    "id",
+    "priority",
+    "max_attempts",
+    "retry_initial_ms",
+    "retry_factor",
+    "retry_max_ms",
+    "timeout_ms",
+    "created_at",
+    "identity_hash",
+    "strategy",
+    "scope_tag",
+    "scope_name",
+    "parent",
+    "step",
+    "parent_workflow_id",
+    "type",
+    "idempotency_key",
+    "input_hash",
+};
+constexpr const char* kBegunState[] = {
+    "run_at",    "attempt",         "attempt_limit", "deadline_at",   "cancel_requested_at",
+    "cancel_by", "attempt_ends_by", "error_type",    "error_message", "failed_attempts",
+    "awaited",
+};
+constexpr const char* kOtherFacts[] = {"queue_no", "kind", "concurrency_key"};
+constexpr const char* kOtherState[] = {
+    "status",     "started_at", "finished_at", "lease_secret", "lease_expires_at", "worker",       "result",
+    "run_events", "run_seen",   "run_steps",   "run_stuck",    "wake_at",          "continued_as",
+};
+
+std::string of_alias(std::span<const char* const> columns, const char* alias) {
+  std::string out;
+  for (const char* column : columns) out += fmt::format("{}{}.{}", out.empty() ? "" : ", ", alias, column);
+  return out;
 }
 
-void read_row(Cells& cells, Row& row) {
-  Execution& e = row.execution;
+std::string begun_columns(bool with_input) {
+  return fmt::format("{}, {}, {}", of_alias(kBegunFacts, "e"), with_input ? "e.input" : "''::bytea",
+                     of_alias(kBegunState, "s"));
+}
+
+}  // namespace
+
+std::string begun_columns() { return begun_columns(true); }
+
+std::string row_columns(bool with_input) {
+  return fmt::format("{}, {}, {}, coalesce((SELECT true FROM executions p WHERE p.id = e.parent), false)",
+                     begun_columns(with_input), of_alias(kOtherFacts, "e"), of_alias(kOtherState, "s"));
+}
+
+void read_begun(Cells& cells, Execution& e) {
   e.id = cells.raw<ExecutionId>();
-  row.queue_no = static_cast<std::int32_t>(cells.integer());
-  e.kind = cells.word<Kind>();
   e.priority = static_cast<std::int32_t>(cells.integer());
   e.max_attempts = static_cast<std::int32_t>(cells.integer());
   e.retry.initial = Duration(cells.integer());
@@ -303,7 +347,6 @@ void read_row(Cells& cells, Row& row) {
   e.retry.max = Duration(cells.integer());
   e.timeout = cells.duration_if();
   e.created_at = cells.time();
-  e.concurrency_key = cells.text_if();
   if (const auto hash = cells.raw_if<IdentityHash>()) {
     Identity& identity = e.identity.emplace();
     identity.hash = *hash;
@@ -317,40 +360,46 @@ void read_row(Cells& cells, Row& row) {
   e.step = static_cast<std::int32_t>(cells.integer());
   e.parent_workflow_id = cells.text_if().value_or("");
   e.type = cells.text();
-  cells.skip();  // key_hash
   e.idempotency_key = cells.text_if();
   e.input_hash = cells.raw<InputHash>();
   e.input = cells.text();
-  row.parent_exists = cells.boolean();
 
-  e.status = cells.word<Status>();
   e.run_at = cells.time();
-  cells.skip();  // due_at
   e.attempt = static_cast<std::int32_t>(cells.integer());
   e.attempt_limit = static_cast<std::int32_t>(cells.integer());
   e.deadline_at = cells.time_if();
-  e.started_at = cells.time_if();
-  e.finished_at = cells.time_if();
   e.cancel_requested_at = cells.time_if();
   e.cancel_by = cells.time_if();
-  e.lease_secret = cells.raw_if<LeaseSecret>();
-  e.lease_expires_at = cells.time_if();
   e.attempt_ends_by = cells.time_if();
-  e.worker = cells.text();
   if (auto type = cells.text_if()) {
     e.error = AttemptError{*std::move(type), cells.text()};
   } else {
     cells.skip();
   }
-  e.result = cells.text_if();
   if (const auto attempts = cells.text_if()) e.failed_attempts = unpack(*attempts);
   e.awaited = cells.boolean();
+}
+
+void read_row(Cells& cells, Row& row) {
+  Execution& e = row.execution;
+  read_begun(cells, e);
+  row.queue_no = static_cast<std::int32_t>(cells.integer());
+  e.kind = cells.word<Kind>();
+  e.concurrency_key = cells.text_if();
+  e.status = cells.word<Status>();
+  e.started_at = cells.time_if();
+  e.finished_at = cells.time_if();
+  e.lease_secret = cells.raw_if<LeaseSecret>();
+  e.lease_expires_at = cells.time_if();
+  e.worker = cells.text();
+  e.result = cells.text_if();
   e.run.events = cells.integer_if().value_or(0);
   e.run.seen = cells.integer_if().value_or(0);
   e.run.steps = static_cast<std::int32_t>(cells.integer_if().value_or(0));
   e.run.stuck = static_cast<std::int32_t>(cells.integer_if().value_or(0));
   e.run.wake_at = cells.time_if();
   e.run.continued_as = cells.raw_if<ExecutionId>();
+  row.parent_exists = cells.boolean();
   row.stored = is_closed(e.status) ? Row::Place::closed : Row::Place::open;
 }
 

@@ -137,6 +137,11 @@ std::string row_columns(bool with_input);
 // Reads an execution, but for the names of its queue.
 void read_row(Cells& cells, Row& row);
 
+// The same of a task that a claim has just begun, without what the claim itself knows: where it found the task, and what an attempt
+// begins with. Every value that a statement gives back is paid for twice, here and there.
+std::string begun_columns();
+void read_begun(Cells& cells, Execution& task);
+
 // The columns of a batch of rows, filled one by one.
 class Columns {
  public:

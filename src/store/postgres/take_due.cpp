@@ -38,7 +38,7 @@ WHERE s.ctid = ANY((SELECT list FROM spots)::tid[]) AND s.status + 0 = {4} AND N
   AND (s.deadline_at IS NULL OR s.deadline_at > t.now) AND e.id = ANY(ARRAY[s.id])
 RETURNING t.now, s.ctid, {5})sql",
                      kLevels, due_rows("(SELECT now FROM t)", ""), kTakeLock, static_cast<int>(Status::running),
-                     static_cast<int>(Status::pending), row_columns(true));
+                     static_cast<int>(Status::pending), begun_columns());
 }
 
 const Statement kTake{"take", take_sql()};
@@ -65,22 +65,30 @@ std::vector<Execution> Claim::take_due(const ClaimRequest& request, std::int32_t
   Parameters parameters;
   parameters.int4(queue_no).int8_if(runner_.now_parameter()).int4(from.priority).int8(to_ms(from.run_at));
   parameters.int8(request.limit).int8(request.lease.count()).raw(request.secret).bytes(request.worker);
-  const Rows rows = runner_.run_at_once(kTake, parameters);
+  const Rows rows = [&] {
+    const std::lock_guard alone(taking_);  // or one of two would have to turn back
+    return runner_.run_at_once(kTake, parameters);
+  }();
 
   std::vector<Execution> taken;
   taken.reserve(static_cast<std::size_t>(rows.size()));
   for (int i = 0; i < rows.size(); ++i) {
     Cells cells(rows, i);
-    runner_.note(cells.time());
-    Row row;
-    row.spot = cells.raw<Spot>();
-    read_row(cells, row);
-    runner_.spots().put(row.execution.id, row.spot);
-    row.execution.name_space = request.name_space;
-    row.execution.queue = request.queues.front();
-    taken.push_back(std::move(row.execution));
+    const Time now = cells.time();
+    if (i == 0) runner_.note(now);
+    const auto spot = cells.raw<Spot>();
+    Execution& task = taken.emplace_back();
+    read_begun(cells, task);
+    runner_.spots().put(task.id, spot);
+    task.name_space = request.name_space;
+    task.queue = request.queues.front();
+    task.status = Status::running;
+    task.started_at = now;
+    task.worker = request.worker;
+    task.lease_secret = request.secret;
+    task.lease_expires_at = now + request.lease;
   }
-  std::sort(taken.begin(), taken.end(), goes_before);
+  if (!std::is_sorted(taken.begin(), taken.end(), goes_before)) std::sort(taken.begin(), taken.end(), goes_before);
   if (!from.is_known()) scanned(queue_no, ScanPace::Clock::now() - began, rows.size());
   if (!taken.empty()) ended_at(queue_no, taken.back());
   return taken;

@@ -2,7 +2,11 @@
 #include <gmock/gmock.h>
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <set>
+#include <thread>
 
 #include "core/transition.h"
 #include "store/postgres/postgres_store.h"
@@ -94,6 +98,36 @@ TEST_F(TakeDue, BeginsTheAttemptsThatTheRulesWouldBegin) {
     const std::string due_at = run("SELECT due_at FROM hapax.open WHERE id = '" + execution.id.to_string() + "'");
     EXPECT_EQ(due_at, std::to_string(to_ms(*execution.due_at())));
   }
+}
+
+TEST_F(TakeDue, WhatFailedBeforeComesWithItsErrors) {
+  submit({Task().id(test_id(2)).key("k"), Task().id(test_id(3)), Task().id(test_id(4))});
+  EXPECT_THAT(claimed_ids(1), ElementsAre(test_id(2)));
+  const Report failed{{test_id(2), 1, secret_}, Report::Failed{{"Oops", "once"}, true}, "default"};
+  EXPECT_TRUE(store_->finish({&failed, 1}).at(0).accepted);
+  clock_.advance(60s);
+  Execution expected = store_->find("default", test_id(2)).value();
+  start_attempt(expected, "worker", secret_, 30s, clock_.now());
+  EXPECT_THAT(claimed_ids(1), ElementsAre(test_id(3)));  // which waits for longer
+  EXPECT_THAT(claim(2), testing::Contains(expected));
+  EXPECT_EQ(expected.failed_attempts.size(), 1u);
+}
+
+TEST_F(TakeDue, TwoAtOnceOfOneProcessBothGetTheirFill) {
+  std::vector<Submission> tasks;
+  for (std::uint64_t n = 2; n < 202; ++n) tasks.push_back(Task().id(test_id(n)));
+  submit(tasks);
+  std::vector<ExecutionId> claimed, others;
+  std::jthread other([&] {
+    for (int i = 0; i < 10; ++i) std::ranges::copy(claimed_ids(10), std::back_inserter(others));
+  });
+  for (int i = 0; i < 10; ++i) std::ranges::copy(claimed_ids(10), std::back_inserter(claimed));
+  other.join();
+  EXPECT_EQ(claimed.size(), 100u);
+  EXPECT_EQ(others.size(), 100u);
+  EXPECT_TRUE(was_short());
+  claimed.insert(claimed.end(), others.begin(), others.end());
+  EXPECT_EQ(std::set(claimed.begin(), claimed.end()).size(), 200u);
 }
 
 // The row is where the claim left it, elsewhere since a heartbeat, or somebody else's by now.

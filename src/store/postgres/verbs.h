@@ -82,6 +82,7 @@ class Claim {
   Runner& runner_;
   std::atomic<bool> unpark_ = true;
   std::atomic<bool> left_some_ = false;
+  std::mutex taking_;  // the short way
   std::mutex mutex_;
   std::map<std::int32_t, Known> queues_;
 };
