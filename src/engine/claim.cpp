@@ -66,7 +66,8 @@ ClaimDesk::ClaimDesk(Store& store, Timer& timer, Hooks hooks)
     : store_(store),
       timer_(timer),
       hooks_(std::move(hooks)),
-      lane_([this](std::span<const ClaimRequest> requests) { return store_.claim(requests); }, kMaxClaimBatch, false) {}
+      lane_([this](std::span<const ClaimRequest> requests) { return store_.claim(requests); }, kMaxClaimBatch, false,
+            store_.committers().claim, store_.committers().worth_items) {}
 
 std::shared_ptr<Waiting> ClaimDesk::claim(ClaimCall claim_call, Reply<std::vector<Claimed>> reply) {
   auto call = std::make_shared<Call>(*this, std::move(claim_call), std::move(reply));

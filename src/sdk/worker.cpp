@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::int32_t kMaxClaim = 1000;
-constexpr double kMaxAhead = 2000;
+constexpr double kMaxAhead = 3000;
 constexpr double kAheadSeconds = 0.02;  // of work, for handlers that take next to no time
 constexpr double kAheadOfHandled = 8;   // times as many as have been handled
 constexpr auto kClaimWait = 20s;
@@ -143,12 +143,18 @@ double Worker::ahead() const {
   return std::min({enough, kAheadOfHandled * static_cast<double>(handled_), kMaxAhead});
 }
 
+// Tasks and turns are claimed apart: one must not keep the other waiting.
+bool Worker::claims_apart() const { return ahead() > 0 && !turns_.declared().empty() && !tasks_.empty(); }
+
 // How many more there is room for: a free thread each, and some ahead.
 std::int32_t Worker::places() const {
-  const double threads = static_cast<double>(options_.threads);
-  const double room = threads + ahead() - static_cast<double>(held_.size());
+  const double all = static_cast<double>(options_.threads) + ahead();
+  double room = all - static_cast<double>(held_.size());
+  if (!claims_apart()) {
+    for (const Claiming& claiming : claims_) room -= claiming.limit;
+  }
   // Quick ones are fetched in bulk, when half of what is kept ahead is used up.
-  if (ahead() > 0 && room < (threads + ahead()) / 2) return 0;
+  if (ahead() > 0 && room < std::min<double>(all / 2, kMaxClaim)) return 0;
   return static_cast<std::int32_t>(std::clamp<double>(room, 0, kMaxClaim));
 }
 
@@ -156,12 +162,13 @@ bool Worker::is_claiming() const {
   return std::any_of(claims_.begin(), claims_.end(), [](const Claiming& claiming) { return claiming.under_way(); });
 }
 
-// What to claim next: there is always one claim out for whatever this worker can do, or several, apart, for each.
+// What to claim next: there is always one claim out for whatever this worker can do, or several, apart, for each. While they come back
+// full, there is another on its way before the last one is answered.
 Worker::Claiming Worker::wanted() const {
   if (draining_ || places() == 0) return {};
   const bool has_turns = !turns_.declared().empty(), has_tasks = !tasks_.empty() || !has_turns;
-  const bool apart = ahead() > 0 && has_turns && has_tasks;
-  const std::ptrdiff_t enough = apart ? kClaimsApart : 1;
+  const bool apart = claims_apart();
+  const std::ptrdiff_t enough = apart ? kClaimsApart : more_wait_ ? 2 : 1;
   const bool tasks = has_tasks && std::count_if(claims_.begin(), claims_.end(),
                                                 [](const Claiming& claiming) { return claiming.tasks; }) < enough;
   const bool turns = has_turns && std::count_if(claims_.begin(), claims_.end(),
@@ -211,6 +218,7 @@ void Worker::claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer) {
     if (!failure.safe_to_retry()) hopeless = std::current_exception();
   }
   std::lock_guard lock(mutex_);
+  more_wait_ = std::ssize(executions) == claiming.limit;
   claiming = {};
   asked_ = true;
   if (failed) claim_again_at_ = Steady::now() + kClaimPauseAfterFailure;

@@ -6,7 +6,8 @@
 //                heartbeat thread
 //
 // Claims ask for as many as the threads can start at once; for handlers that take next to no time, for some 20 ms of
-// work ahead, so that neither the claims nor the reports are made one by one. A worker of workflows then has several claims out, apart for
+// work ahead, so that neither the claims nor the reports are made one by one. While claims come back full, the next one is on its way
+// before the last is answered. A worker of workflows then has several claims out, apart for
 // tasks and turns: while one is being answered, another still waits, and may be handed what a commit makes claimable.
 //
 // A step that nothing but its turn decides over is run within the turn that asks for it, and committed with it: see worker_turns.cpp.
@@ -130,6 +131,7 @@ class Worker {
   void claim_more(Claiming& claiming);
   void claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer);
   bool is_claiming() const;
+  bool claims_apart() const;
   double ahead() const;
   std::int32_t places() const;
 
@@ -156,7 +158,8 @@ class Worker {
   std::vector<UnheardTurn> unheard_;                         // to be committed again
   std::atomic<bool> follows_ = true;                         // sends turns with the ends of the steps that they follow
   std::array<Claiming, 2 * kClaimsApart> claims_;
-  bool asked_ = false;  // for work, and was answered
+  bool asked_ = false;      // for work, and was answered
+  bool more_wait_ = false;  // the last claim was given all that it asked for
   bool draining_ = false;
   bool ended_ = false;
   std::exception_ptr hopeless_;  // why claiming will never work: a wrong token, a damaged store

@@ -339,7 +339,7 @@ class Store {
 
   // How many calls of a verb at once get more done than one after the other, if each brings as many items as make it worth that.
   struct Committers {
-    std::size_t submit = 1, commit_turns = 1;
+    std::size_t submit = 1, claim = 1, commit_turns = 1;
     std::size_t worth_items = 1;
   };
   virtual Committers committers() const { return {}; }
