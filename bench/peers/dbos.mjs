@@ -33,6 +33,18 @@ const three_steps = DBOS.registerWorkflow(
   { name: 'three_steps' },
 );
 
+const many_steps = DBOS.registerWorkflow(
+  async (steps) => {
+    let number = 0;
+    for (let step = 0; step < steps; ++step) {
+      const before = number;
+      number = await DBOS.runStep(async () => before + 1, { name: 'next' });
+    }
+    return number;
+  },
+  { name: 'many_steps' },
+);
+
 async function launch() {
   DBOS.setConfig({
     name: NAME,
@@ -83,6 +95,10 @@ measure({
   },
   async run_workflow(payload, key) {
     const handle = await DBOS.startWorkflow(three_steps, { workflowID: key })(payload);
+    return handle.getResult();
+  },
+  async run_steps(steps, key) {
+    const handle = await DBOS.startWorkflow(many_steps, { workflowID: key })(steps);
     return handle.getResult();
   },
   is_done: async (id) => {

@@ -62,6 +62,7 @@ std::string line_of(const Arguments& arguments, const std::optional<LoadFigure>&
     json.key("unit").string(figure->unit).key("count").integer(figure->count).key("value").number(figure->value);
     if (figure->seconds > 0) json.key("seconds").number(figure->seconds);
     if (figure->p99 > 0) json.key("p50").number(figure->p50).key("p99").number(figure->p99);
+    if (figure->of_short > 0) json.key("of_short").number(figure->of_short);
     if (arguments.load.measure == "drain") json.key("keeps_results").boolean(true);
     json.key("settings").begin_object().key("threads").integer(arguments.load.threads).end_object();
   }

@@ -63,7 +63,7 @@ LoadFigure rate(std::int64_t count, const std::function<void()>& run) {
   const auto start = std::chrono::steady_clock::now();
   run();
   const double seconds = seconds_since(start);
-  return {"tasks/s", count, seconds, static_cast<double>(count) / seconds, 0, 0};
+  return {"tasks/s", count, seconds, static_cast<double>(count) / seconds};
 }
 
 // Calls of which so many are under way at a time: the answer to one begins the next, as the peers' promises do.
@@ -312,7 +312,7 @@ LoadFigure latency(const LoadOptions& options) {
     const auto place = static_cast<std::size_t>(q * static_cast<double>(milliseconds.size()));
     return milliseconds[std::min(place, milliseconds.size() - 1)];
   };
-  return {"ms", options.count, 0, quantile(0.5), quantile(0.5), quantile(0.99)};
+  return {"ms", options.count, 0, quantile(0.5), quantile(0.5), quantile(0.99), 0};
 }
 
 std::int64_t next_number(std::int64_t number) { return number + 1; }
@@ -349,13 +349,57 @@ LoadFigure workflow(const LoadOptions& options) {
   return figure;
 }
 
+std::int64_t many_steps(Context& context, std::int64_t steps) {
+  std::int64_t number = 0;
+  for (std::int64_t step = 0; step < steps; ++step) number = context.run(next_number, number);
+  return number;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.at(values.size() / 2);
+}
+
+// As the peer runs them: one workflow at a time, by turns one of `count` steps and ten of a tenth of them.
+LoadFigure long_workflow(const LoadOptions& options) {
+  constexpr int kRounds = 5, kShort = 10;
+  App app = open(options.url);
+  app.task("next_number", next_number);
+  app.workflow("many_steps", many_steps);
+  std::optional<LocalWorker> worker(std::in_place, app, options.threads);
+  std::int64_t started = 0;
+  const auto steps_per_second = [&](std::int64_t workflows, std::int64_t steps) {
+    return rate(workflows * steps,
+                [&] {
+                  for (std::int64_t i = 0; i < workflows; ++i) {
+                    const auto handle = app.start("many_steps", key_of(started++), steps);
+                    expect("the result of a workflow", handle.result<std::int64_t>(), steps);
+                  }
+                })
+        .value;
+  };
+  steps_per_second(kShort, options.count / kShort);
+  settle(options.store);
+  std::vector<double> of_long, of_short;
+  for (int round = 0; round < kRounds; ++round) {
+    of_short.push_back(steps_per_second(kShort, options.count / kShort));
+    of_long.push_back(steps_per_second(1, options.count));
+  }
+  worker.reset();
+  expect("steps in the store", StoredWork(options.url).total(), (2 * kRounds + 1) * options.count);
+  LoadFigure figure{"steps/s", options.count, 0, median(of_long)};
+  figure.of_short = median(of_short);
+  return figure;
+}
+
 const std::map<std::string_view, LoadFigure (*)(const LoadOptions&)> kMeasures = {
     {"submit_key", submit_key},
     {"submit_duplicate", submit_duplicate},
     {"bulk", bulk},
     {"drain", drain},
     {"latency", latency},
-    {"workflow", workflow}};
+    {"workflow", workflow},
+    {"long_workflow", long_workflow}};
 
 }  // namespace
 

@@ -25,6 +25,7 @@ struct LoadFigure {
   double seconds = 0;
   double value = 0;
   double p50 = 0, p99 = 0;  // `latency` only, in milliseconds
+  double of_short = 0;      // `long_workflow` only: the same of a tenth of the steps
 };
 
 bool knows_measure(std::string_view measure);

@@ -186,6 +186,29 @@ async function workflow(peer) {
   return figure;
 }
 
+async function long_workflow(peer) {
+  await peer.settle();
+  const stop = await peer.worker('workflow', () => {});
+  let started = 0;
+  const steps_per_second = async (workflows, steps) => {
+    const run = async () => {
+      for (let i = 0; i < workflows; ++i) expect('the result of a workflow', await peer.run_steps(steps, key_of(started++)), steps);
+    };
+    return (await rate(workflows * steps, 'steps/s', run)).value;
+  };
+  await steps_per_second(10, args.count / 10);
+  const of_long = [];
+  const of_short = [];
+  for (let round = 0; round < 5; ++round) {
+    of_short.push(await steps_per_second(10, args.count / 10));
+    of_long.push(await steps_per_second(1, args.count));
+  }
+  await stop();
+  expect('completed workflows', await peer.completed(), started);
+  const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+  return { unit: 'steps/s', count: args.count, value: median(of_long), of_short: median(of_short) };
+}
+
 const MEASURES = {
   submit_key: { run: submit_key, needs: ['submit'] },
   submit_duplicate: { run: submit_duplicate, needs: ['submit'] },
@@ -193,6 +216,7 @@ const MEASURES = {
   drain: { run: drain, needs: ['bulk', 'worker'] },
   latency: { run: latency, needs: ['submit', 'worker'] },
   workflow: { run: workflow, needs: ['run_workflow'] },
+  long_workflow: { run: long_workflow, needs: ['run_steps'] },
 };
 
 export async function measure(peer) {

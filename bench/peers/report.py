@@ -89,16 +89,26 @@ class Summary:
     def noise(self):
         return max((line["noise"] for line in self.lines), default=0)
 
+    def _candidates(self, target):
+        """Of the peers that a target compares with: their medians and names."""
+        candidates = []
+        for peer in self.peers:
+            runs = self.runs(target.measure, peer.name)
+            if not peer.is_hapax and runs and target.among(peer, runs[0]):
+                candidates.append((self.median(target.measure, peer.name, target.field), peer.name))
+        return candidates
+
     def verdicts(self):
         verdicts = []
         for target in catalogue.TARGETS:
             hapax = self.median(target.measure, "Hapax", target.field)
-            candidates = []
-            for peer in self.peers:
-                runs = self.runs(target.measure, peer.name)
-                if not peer.is_hapax and runs and target.among(peer, runs[0]):
-                    candidates.append((self.median(target.measure, peer.name, target.field), peer.name))
-            if hapax is None or not candidates:
+            if hapax is None:
+                continue
+            if target.own:
+                candidates = [(self.median(target.measure, "Hapax", target.own), target.against)]
+            else:
+                candidates = self._candidates(target)
+            if not candidates:
                 continue
             value, best = (min if target.lower_is_better else max)(candidates)
             verdicts.append(Verdict(target, best, hapax, value))
@@ -218,6 +228,8 @@ the disk. Other processes used at most {noise} of the processors during a run.
   through their store; *in two processes*, Hapax's does so, too.
 - **Workflows**: three steps one after the other, each with a result, 32 workflows in flight, from start to result, again without a
   thread for each: promises of the peers, `start_async` and `when_closed` of Hapax.
+- **Steps of a workflow of 1,000**: one workflow at a time, its steps one after the other; by turns with ten of 100 steps, which tell
+  whether a step of a long one costs more.
 
 Every run has an empty database, all but the drain have a warm-up, and each reads the store afterwards: a run in which a task is missing, doubled or without
 its result ends the whole benchmark. What the peers are asked for is not always the same: graphile-worker and BullMQ forget a key when its job is removed,

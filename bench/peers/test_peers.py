@@ -65,6 +65,12 @@ def test_a_shorter_latency_is_the_better_one():
     assert (p99.best, p99.ratio, p99.met) == ("pg-boss", 0.5, False)
 
 
+def test_a_long_workflow_is_compared_with_a_short_one_of_hapax_itself():
+    found = summary(line("DBOS", "long_workflow", 900, of_short=100), line("Hapax", "long_workflow", 60, of_short=100))
+    own = verdict(found, "its own of 100 steps")
+    assert (own.best_value, own.ratio, own.met) == (100, 0.6, False)
+
+
 def test_what_a_peer_does_not_have_is_a_dash_and_no_verdict():
     found = summary({"peer": "pg-boss", "version": "1", "measure": "workflow", "unsupported": True, "noise": 0},
                     line("DBOS", "workflow", 140))  # fmt: skip
