@@ -24,21 +24,22 @@ constexpr std::int32_t kTakeLock = 0x68617061;
 //
 // How the status and the execution are asked for keeps the planner from beginning with any index.
 std::string take_sql() {
+  const std::string now = "(SELECT now FROM t)";  // asked once; joined, it would be read again for each row
   return fmt::format(R"sql(/* take */{0},
 t AS MATERIALIZED (SELECT coalesce($2::int8, (extract(epoch FROM clock_timestamp()) * 1000)::int8) AS now),
 due AS MATERIALIZED (SELECT s.spot, s.locker, s.concurrency_key FROM {1} LIMIT $5::int8),
 spots AS MATERIALIZED (
   SELECT CASE WHEN bool_and(locker = 0::text::xid AND concurrency_key IS NULL) AND pg_try_advisory_xact_lock({2}, $1::int4)
          THEN array_agg(spot) END AS list FROM due)
-UPDATE open s SET status = {3}, attempt = s.attempt + 1, started_at = t.now, worker = $8::bytea, lease_secret = $7::bytea,
-  lease_expires_at = t.now + $6::int8, attempt_ends_by = coalesce(t.now + e.timeout_ms, s.attempt_ends_by),
-  due_at = least(s.deadline_at, s.cancel_by, t.now + $6::int8, coalesce(t.now + e.timeout_ms, s.attempt_ends_by))
-FROM t, executions e
-WHERE s.ctid = ANY((SELECT list FROM spots)::tid[]) AND s.status + 0 = {4} AND NOT s.parked AND s.run_at <= t.now
-  AND (s.deadline_at IS NULL OR s.deadline_at > t.now) AND e.id = ANY(ARRAY[s.id])
-RETURNING t.now, s.ctid, {5})sql",
-                     kLevels, due_rows("(SELECT now FROM t)", ""), kTakeLock, static_cast<int>(Status::running),
-                     static_cast<int>(Status::pending), begun_columns());
+UPDATE open s SET status = {3}, attempt = s.attempt + 1, started_at = {6}, worker = $8::bytea, lease_secret = $7::bytea,
+  lease_expires_at = {6} + $6::int8, attempt_ends_by = coalesce({6} + e.timeout_ms, s.attempt_ends_by),
+  due_at = least(s.deadline_at, s.cancel_by, {6} + $6::int8, coalesce({6} + e.timeout_ms, s.attempt_ends_by))
+FROM executions e
+WHERE s.ctid = ANY((SELECT list FROM spots)::tid[]) AND s.status + 0 = {4} AND NOT s.parked AND s.run_at <= {6}
+  AND (s.deadline_at IS NULL OR s.deadline_at > {6}) AND e.id = ANY(ARRAY[s.id])
+RETURNING {6}, s.ctid, {5})sql",
+                     kLevels, due_rows(now, ""), kTakeLock, static_cast<int>(Status::running),
+                     static_cast<int>(Status::pending), begun_columns(), now);
 }
 
 const Statement kTake{"take", take_sql()};
