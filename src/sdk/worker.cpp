@@ -143,14 +143,14 @@ double Worker::ahead() const {
   return std::min({enough, kAheadOfHandled * static_cast<double>(handled_), kMaxAhead});
 }
 
-// Tasks and turns are claimed apart: one must not keep the other waiting.
-bool Worker::claims_apart() const { return ahead() > 0 && !turns_.declared().empty() && !tasks_.empty(); }
+bool Worker::has_both() const { return !tasks_.empty() && !turns_.declared().empty(); }
 
 // How many more there is room for: a free thread each, and some ahead.
 std::int32_t Worker::places() const {
   const double all = static_cast<double>(options_.threads) + ahead();
   double room = all - static_cast<double>(held_.size());
-  if (!claims_apart()) {
+  // Of tasks and turns, one must not keep the other from being asked for.
+  if (!has_both()) {
     for (const Claiming& claiming : claims_) room -= claiming.limit;
   }
   // Quick ones are fetched in bulk, when half of what is kept ahead is used up.
@@ -162,13 +162,13 @@ bool Worker::is_claiming() const {
   return std::any_of(claims_.begin(), claims_.end(), [](const Claiming& claiming) { return claiming.under_way(); });
 }
 
-// What to claim next: there is always one claim out for whatever this worker can do, or several, apart, for each. While they come back
-// full, there is another on its way before the last one is answered.
+// What to claim next: as long as there is room, there is one claim out for whatever this worker can do, or several, apart, for each of
+// tasks and turns. Where it has only one of them and claims come back full, another is on its way before the last one is answered.
 Worker::Claiming Worker::wanted() const {
   if (draining_ || places() == 0) return {};
   const bool has_turns = !turns_.declared().empty(), has_tasks = !tasks_.empty() || !has_turns;
-  const bool apart = claims_apart();
-  const std::ptrdiff_t enough = apart ? kClaimsApart : more_wait_ ? 2 : 1;
+  const bool apart = ahead() > 0 && has_both();
+  const std::ptrdiff_t enough = apart ? kClaimsApart : more_wait_ && !has_both() ? 2 : 1;
   const bool tasks = has_tasks && std::count_if(claims_.begin(), claims_.end(),
                                                 [](const Claiming& claiming) { return claiming.tasks; }) < enough;
   const bool turns = has_turns && std::count_if(claims_.begin(), claims_.end(),

@@ -6,9 +6,9 @@
 //                heartbeat thread
 //
 // Claims ask for as many as the threads can start at once; for handlers that take next to no time, for some 20 ms of
-// work ahead, so that neither the claims nor the reports are made one by one. While claims come back full, the next one is on its way
-// before the last is answered. A worker of workflows then has several claims out, apart for
-// tasks and turns: while one is being answered, another still waits, and may be handed what a commit makes claimable.
+// work ahead, so that neither the claims nor the reports are made one by one. A worker of workflows then has several claims out, apart for
+// tasks and turns: while one is being answered, another still waits, and may be handed what a commit makes claimable. A worker of
+// tasks, or of workflows, alone has two out while they come back full.
 //
 // A step that nothing but its turn decides over is run within the turn that asks for it, and committed with it: see worker_turns.cpp.
 #pragma once
@@ -131,7 +131,7 @@ class Worker {
   void claim_more(Claiming& claiming);
   void claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer);
   bool is_claiming() const;
-  bool claims_apart() const;
+  bool has_both() const;
   double ahead() const;
   std::int32_t places() const;
 

@@ -7,6 +7,7 @@
 #include <future>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "hapax/hapax.h"
 #include "support/place.h"
@@ -446,6 +447,22 @@ TEST_P(WorkflowTest, ThereAreManyAtOnce) {
     finish(handles[static_cast<std::size_t>(i)]);
     EXPECT_EQ(handles[static_cast<std::size_t>(i)].result<int>(), 3 * i * i);
   }
+}
+
+// A worker takes its first turns for quick handlers and claims more than it needs. When it learns of slow ones, what it has asked for of
+// tasks must not keep it from asking for turns.
+TEST_P(WorkflowTest, OneAfterTheOtherIsTakenUpByAWorkerOfSlowSteps) {
+  app_.task("slow", [] { std::this_thread::sleep_for(100ms); });
+  app_.workflow("one_step", [](Context& ctx) { ctx.run("slow"); });
+  hapax::WorkOptions working = options();
+  working.until_idle_for.reset();
+  working.threads = 4;
+  std::jthread worker([&] { app_.work(working); });
+  for (int i = 0; i < 9; ++i) {
+    const auto handle = app_.start("one_step", "order-" + std::to_string(i));
+    EXPECT_TRUE(handle.wait_for(8s)) << i;
+  }
+  app_.stop();
 }
 
 TEST_P(WorkflowTest, ThatSomebodyElseHasPutInItsPlaceIsWaitedFor) {
