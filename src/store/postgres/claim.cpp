@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
+#include <shared_mutex>
 #include <utility>
 
 #include "core/rate.h"
@@ -94,10 +96,10 @@ class QueueTurn {
     }
   }
 
-  // Others have passed over what was locked here and is not taken: they are to look again.
-  void end_request() {
-    if (position_ < candidates_.size()) claim_.left_some_ = true;
-  }
+  void end_request() { left_some_ = left_some_ || position_ < candidates_.size(); }
+
+  // Others have passed over what was locked here and is not taken: once that is over, they are to look again.
+  bool left_some() const { return left_some_; }
 
   // The first due task that the limits let through, or null.
   Row* next() {
@@ -244,7 +246,7 @@ class QueueTurn {
   std::int64_t running_ = 0;
   std::map<std::string, std::int64_t> running_by_key_;
   RateState rate_;
-  bool rate_changed_ = false, held_by_rate_ = false;
+  bool rate_changed_ = false, held_by_rate_ = false, left_some_ = false;
   std::optional<Time> look_again_;  // where the scan did not begin at the beginning
 
   std::vector<Row> candidates_;
@@ -363,6 +365,8 @@ std::vector<ClaimOutcome> Claim::run(Connection& connection, std::span<const Cla
   }
   for (auto& [queue_no, turn] : turns) turn.write_rate();
   connection.commit();
+  if (std::any_of(turns.begin(), turns.end(), [](const auto& turn) { return turn.second.left_some(); }))
+    left_some_ = true;
   return outcomes;
 }
 
@@ -393,12 +397,16 @@ std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> reques
 }
 
 std::vector<ClaimOutcome> Claim::long_way(std::span<const ClaimRequest> requests) {
-  const bool unpark = unpark_.exchange(false);
   for (;;) {
+    // Who lets go of what was parked under limits of before is alone: nobody parks by those at the same time, or misses what he lets go.
+    std::shared_lock beside(unparking_, std::defer_lock);
+    std::unique_lock alone(unparking_, std::defer_lock);
+    unpark_ ? alone.lock() : beside.lock();
+    const bool unpark = alone && unpark_.exchange(false);
     try {
       return runner_.attempt([&](Connection& connection) { return run(connection, requests, unpark); });
-    } catch (const KeyMet&) {
-      // From now on the queue is locked.
+    } catch (const KeyMet&) {  // From now on the queue is locked.
+      if (unpark) unpark_ = true;
     } catch (...) {
       if (unpark) unpark_ = true;
       throw;

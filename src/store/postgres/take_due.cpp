@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "store/hand_out.h"
 #include "store/postgres/due.h"
@@ -19,7 +20,7 @@ constexpr std::int32_t kTakeLock = 0x68617061;
 // start_attempt() and Execution::due_at(), as SQL: $6 is the lease in milliseconds, $7 its secret, $8 the worker.
 //
 // Nothing is locked before it is changed, which would cost as much as half the change. So nobody else may be at these rows: of two
-// who come this way one turns back, and a row that anybody has locked, now or in a transaction that came to nothing, sends them all the
+// processes that come this way one turns back, and a row that anybody has locked, now or in a transaction that came to nothing, sends them all the
 // long way, which passes over it. Whoever changes one within this statement is waited for, and the row is looked at again.
 //
 // How the status and the execution are asked for keeps the planner from beginning with any index.
@@ -61,15 +62,15 @@ std::optional<std::int32_t> Claim::short_way(std::span<const ClaimRequest> reque
 }
 
 std::vector<Execution> Claim::take_due(const ClaimRequest& request, std::int32_t queue_no) {
+  std::unique_lock alone(taking_);  // or one of two would have to turn back
   const Position from = begin_of(queue_no);
   const auto began = ScanPace::Clock::now();
   Parameters parameters;
   parameters.int4(queue_no).int8_if(runner_.now_parameter()).int4(from.priority).int8(to_ms(from.run_at));
   parameters.int8(request.limit).int8(request.lease.count()).raw(request.secret).bytes(request.worker);
-  const Rows rows = [&] {
-    const std::lock_guard alone(taking_);  // or one of two would have to turn back
-    return runner_.run_at_once(kTake, parameters);
-  }();
+  const Rows rows = runner_.run_at_once(kTake, parameters);
+  if (!from.is_known()) scanned(queue_no, ScanPace::Clock::now() - began, rows.size());
+  alone.unlock();  // what was taken is read while the next one takes
 
   std::vector<Execution> taken;
   taken.reserve(static_cast<std::size_t>(rows.size()));
@@ -90,7 +91,6 @@ std::vector<Execution> Claim::take_due(const ClaimRequest& request, std::int32_t
     task.lease_expires_at = now + request.lease;
   }
   if (!std::is_sorted(taken.begin(), taken.end(), goes_before)) std::sort(taken.begin(), taken.end(), goes_before);
-  if (!from.is_known()) scanned(queue_no, ScanPace::Clock::now() - began, rows.size());
   if (!taken.empty()) ended_at(queue_no, taken.back());
   return taken;
 }

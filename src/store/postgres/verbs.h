@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <span>
 #include <vector>
 
@@ -82,7 +83,8 @@ class Claim {
   Runner& runner_;
   std::atomic<bool> unpark_ = true;
   std::atomic<bool> left_some_ = false;
-  std::mutex taking_;  // the short way
+  std::mutex taking_;            // the short way
+  std::shared_mutex unparking_;  // the long way
   std::mutex mutex_;
   std::map<std::int32_t, Known> queues_;
 };
