@@ -13,6 +13,7 @@
 //   results()                     how many results it has; absent: it keeps none
 //   settle()                      brings the store to rest
 //   run_workflow(payload, key)    one workflow of three steps, from its start to its result; absent: it has none
+//   run_steps(steps, key)         one workflow of so many steps, each of which adds one, to its result; absent: it has none
 //   close()
 //
 // What a measure does not find in the object, the peer does not support, and the line says so.
@@ -176,10 +177,10 @@ async function latency(peer) {
 }
 
 async function workflow(peer) {
-  await peer.settle();
   const stop = await peer.worker('workflow', () => {});
   const run = (from, to) => run_in_flight(from, to, args.in_flight, (i) => peer.run_workflow(payload_of(i), key_of(i)));
   await run(-200, 0);
+  await peer.settle();
   const figure = await rate(args.count, 'workflows/s', () => run(0, args.count));
   await stop();
   expect('completed workflows', await peer.completed(), args.count + 200);
@@ -187,7 +188,6 @@ async function workflow(peer) {
 }
 
 async function long_workflow(peer) {
-  await peer.settle();
   const stop = await peer.worker('workflow', () => {});
   let started = 0;
   const steps_per_second = async (workflows, steps) => {
@@ -197,6 +197,7 @@ async function long_workflow(peer) {
     return (await rate(workflows * steps, 'steps/s', run)).value;
   };
   await steps_per_second(10, args.count / 10);
+  await peer.settle();
   const of_long = [];
   const of_short = [];
   for (let round = 0; round < 5; ++round) {
