@@ -44,12 +44,12 @@ measure() {
   fresh "$layout"
   note "$layout" submit_32 "$(rows "$layout" submit 32)"
   note "$layout" submit_500 "$(rows "$layout" submit 500)"
-  fill "$layout" 40
+  fill "$layout" 15
   note "$layout" drain_100 "$(rows "$layout" drain 100)"
   note "$layout" drain_500 "$(rows "$layout" drain 500)"
 
   fresh "$layout"
-  fill "$layout" 50
+  fill "$layout" 25
   (
     echo 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM identities;'
     sleep $((seconds * 2 + 2))
