@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "figures.h"
 #include "hapax/hapax.h"
 #include "payload.h"
 #include "settle.h"
@@ -353,11 +354,6 @@ std::int64_t many_steps(Context& context, std::int64_t steps) {
   std::int64_t number = 0;
   for (std::int64_t step = 0; step < steps; ++step) number = context.run(next_number, number);
   return number;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.at(values.size() / 2);
 }
 
 // As the peer runs them: one workflow at a time, by turns one of `count` steps and ten of a tenth of them.
