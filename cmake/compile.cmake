@@ -24,9 +24,12 @@ endif()
 
 find_program(HAPAX_CCACHE ccache)
 if(HAPAX_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${HAPAX_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${HAPAX_CCACHE})
+  # Paths relative to the checkout, in the cache's keys and in the debug information: every clone and preset shares one cache.
+  set(HAPAX_CCACHE_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${HAPAX_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${HAPAX_CCACHE_LAUNCHER})
+  set(CMAKE_C_COMPILER_LAUNCHER ${HAPAX_CCACHE_LAUNCHER})
 endif()
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
 find_program(HAPAX_MOLD mold)
 if(HAPAX_MOLD)
