@@ -8,6 +8,7 @@ EngineOptions engine_options(const Config& config) {
   options.idempotency_ttl = config.idempotency_ttl;
   options.task_retention = config.task_retention;
   options.workflow_retention = config.workflow_retention;
+  options.store_timeout = config.store_timeout;
   options.cleanup_interval = config.cleanup_interval;
   options.request_ttl = config.request_ttl;
   options.queues = config.queues;

@@ -86,7 +86,8 @@ int serve(const Program& program, const ServeFlags& flags) {
   start_log(config.log_level);
   raise_file_limit();
 
-  std::shared_ptr<Store> store = program.open_store(config.store, {.cache_redis = config.cache_redis});
+  std::shared_ptr<Store> store =
+      program.open_store(config.store, {.cache_redis = config.cache_redis, .timeout = config.store_timeout});
   const auto engine = start_engine(store, engine_options(config));
   const auto server = listen(*engine, server_options(config));
   program.out << "listening on http://" << server->address() << "\n";

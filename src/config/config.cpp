@@ -25,6 +25,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+// Below, a commit on a busy disk would not end in time; above, clients have long given up.
+constexpr Duration kShortestStoreTimeout{100}, kLongestStoreTimeout{600'000};
+
 // core/settings.h and core/activity.h refuse what they do not know; these lists are here for the "did you mean".
 const Words kQueueKeys{"retention",         "rate_limit",   "burst",           "max_running",
                        "concurrency_limit", "cancel_grace", "idempotency_ttl", "paused"};
@@ -146,6 +149,12 @@ class ConfigReader {
                            fmt::format("\"{0}\" is no store; a file is written \"sqlite:{0}\"", *store));
       }
       config_.store = *store;
+    }
+    if (const auto timeout = server.duration("store_timeout")) {
+      if (*timeout < kShortestStoreTimeout || *timeout > kLongestStoreTimeout) {
+        throw InvalidField("/server/store_timeout", "must be from 100ms to 10m; write e.g. \"10s\"");
+      }
+      config_.store_timeout = *timeout;
     }
     if (const Json* size = server.any("max_body")) {
       const bool scalar = size->is(Json::Kind::number) || size->is(Json::Kind::string);

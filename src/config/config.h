@@ -28,6 +28,7 @@ struct TokenSettings {
 struct Config {
   ListenAddress listen;
   std::string store = "sqlite:hapax.db";
+  Duration store_timeout{10'000};  // of every call to the store
   std::uint64_t max_body_bytes = 8 << 20;
   std::int32_t threads = 0;  // that serve connections; 0: as many as there are processors
   LogLevel log_level = LogLevel::info;

@@ -59,6 +59,7 @@ TEST(Config, ReadsEveryKey) {
 [server]
 listen = "0.0.0.0:80"
 store = "memory:"
+store_timeout = "3s"
 max_body = "2MiB"
 threads = 3
 log_level = "warn"
@@ -104,6 +105,7 @@ namespace = "shop"
 )");
   EXPECT_EQ(config.listen, (ListenAddress{"0.0.0.0", 80}));
   EXPECT_EQ(config.store, "memory:");
+  EXPECT_EQ(config.store_timeout, Duration(3000));
   EXPECT_EQ(config.max_body_bytes, 2u << 20);
   EXPECT_EQ(config.threads, 3);
   EXPECT_EQ(config.log_level, LogLevel::warn);
@@ -144,6 +146,10 @@ TEST(Config, BadValueNamesFileLineKeyAndWhatToWrite) {
   EXPECT_THAT(refusal("[server]\nstore = \"hapax.db\"\n"), HasSubstr("a file is written \"sqlite:hapax.db\""));
   EXPECT_THAT(refusal("[server]\nmax_body = \"huge\"\n"),
               StartsWith("hapax.toml:2: [server] max_body: \"huge\" is no size"));
+  for (const char* timeout : {"99ms", "11m", "0"}) {
+    EXPECT_THAT(refusal(std::string("[server]\nstore_timeout = \"") + timeout + "\"\n"),
+                StartsWith("hapax.toml:2: [server] store_timeout: must be from 100ms to 10m"));
+  }
   EXPECT_THAT(refusal("[server]\nmax_body = 0\n"), StartsWith("hapax.toml:2: [server] max_body: \"0\" is no size"));
   EXPECT_THAT(refusal("[server]\nthreads = \"many\"\n"),
               StartsWith("hapax.toml:2: [server] threads: must be an integer"));

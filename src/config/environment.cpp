@@ -13,13 +13,13 @@ namespace hapax {
 namespace {
 
 constexpr std::array kScalarKeys{
-    ScalarKey{"server", "listen", ValueForm::text},       ScalarKey{"server", "store", ValueForm::text},
-    ScalarKey{"server", "max_body", ValueForm::text},     ScalarKey{"server", "threads", ValueForm::number},
-    ScalarKey{"server", "log_level", ValueForm::text},    ScalarKey{"server", "insecure", ValueForm::boolean},
-    ScalarKey{"identity", "undeclared", ValueForm::text}, ScalarKey{"identity", "ttl", ValueForm::text},
-    ScalarKey{"retention", "tasks", ValueForm::text},     ScalarKey{"retention", "workflows", ValueForm::text},
-    ScalarKey{"cache", "redis", ValueForm::text},         ScalarKey{"cleanup", "interval", ValueForm::text},
-    ScalarKey{"requests", "ttl_days", ValueForm::number},
+    ScalarKey{"server", "listen", ValueForm::text},        ScalarKey{"server", "store", ValueForm::text},
+    ScalarKey{"server", "store_timeout", ValueForm::text}, ScalarKey{"server", "max_body", ValueForm::text},
+    ScalarKey{"server", "threads", ValueForm::number},     ScalarKey{"server", "log_level", ValueForm::text},
+    ScalarKey{"server", "insecure", ValueForm::boolean},   ScalarKey{"identity", "undeclared", ValueForm::text},
+    ScalarKey{"identity", "ttl", ValueForm::text},         ScalarKey{"retention", "tasks", ValueForm::text},
+    ScalarKey{"retention", "workflows", ValueForm::text},  ScalarKey{"cache", "redis", ValueForm::text},
+    ScalarKey{"cleanup", "interval", ValueForm::text},     ScalarKey{"requests", "ttl_days", ValueForm::number},
 };
 
 std::string upper(std::string_view text) {

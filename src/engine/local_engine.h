@@ -17,6 +17,7 @@ struct EngineOptions {
   std::optional<Duration> idempotency_ttl;        // where neither request nor type nor queue says
   Duration task_retention = std::chrono::days(7);
   Duration workflow_retention = std::chrono::days(30);
+  Duration store_timeout{10'000};  // what waits for the store is answered by then
   Duration cleanup_interval = std::chrono::hours(1);
   Duration request_ttl = std::chrono::days(7);  // of the request keys of control operations
   std::map<std::string, QueueSettings> queues;  // of the configuration file: they win, in every namespace

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "engine/local_engine.h"
+#include "store/call_deadline.h"
 #include "store/request_counts.h"
 #include "store/store.h"
 
@@ -23,10 +24,11 @@ class BadUrl : public std::runtime_error {
 };
 
 struct OpenStoreOptions {
-  bool create = true;            // false: a store that is not there is a Failure::misuse
-  bool migrate = false;          // brings an older schema up to date; without, it is a Failure::misuse
-  std::string cache_redis = {};  // redis://HOST:PORT in front of it; empty: none
-  const Clock* clock = nullptr;  // of memory: and sqlite:, and outlives them; null: the system's
+  bool create = true;                // false: a store that is not there is a Failure::misuse
+  bool migrate = false;              // brings an older schema up to date; without, it is a Failure::misuse
+  std::string cache_redis = {};      // redis://HOST:PORT in front of it; empty: none
+  const Clock* clock = nullptr;      // of memory: and sqlite:, and outlives them; null: the system's
+  Duration timeout = kStoreTimeout;  // of every call; see store/store.h
   std::shared_ptr<RequestCounts> request_counts = {};  // of s3:, for whoever wants to know; empty: nobody
 };
 

@@ -14,6 +14,10 @@ class ForwardingStore : public Store {
 
   Time now() override { return store_->now(); }
   void migrate() override { store_->migrate(); }
+  std::string identity() override { return store_->identity(); }
+  bool is_replaced() override { return store_->is_replaced(); }
+  void reopen() override { store_->reopen(); }
+  void interrupt() override { store_->interrupt(); }
   void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
     store_->set_policies(std::move(policies));
   }

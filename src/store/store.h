@@ -8,6 +8,16 @@
 // recognised by its execution id (only what it superseded is not told again), a report by its lease token, a control operation by its request key. Only a claim is
 // not repeated: what an unanswered one took comes back when its lease ends.
 //
+// Every call has a deadline: the store's own timeout (PostgresOptions::timeout and the like), or the CallDeadline that its caller
+// has set, whichever is earlier (store/call_deadline.h). At the deadline the call throws, and does not wait for anything any more:
+// Failure::unavailable if nothing was or will be done, Failure::outcome_unknown if the commit was on its way. migrate() has none.
+//
+// The data has an identity: drawn at random when a store is created, and again when it is created anew or a backup is restored into
+// its place. What a handle remembers (numbers of queues, places of rows) is true for one identity only. So each verb checks, in the
+// transaction that relies on what is remembered and without a round trip of its own, that the identity is still the one that the
+// handle was opened with. If it is another, or there is no store any more, the verb does nothing and throws
+// Failure::unavailable. So does every verb after it, until reopen() has forgotten everything: see is_replaced().
+//
 // Throws Failure only. Whatever is an answer, even an unwelcome one, is returned.
 #pragma once
 
@@ -333,6 +343,20 @@ class Store {
 
   // Brings the schema up to what this program knows. Safe when several do it at once. Opening does it for an empty store.
   virtual void migrate() = 0;
+
+  // The identity of the data as of opening, or of the last reopen(). Empty where nobody else can replace the data: memory.
+  virtual std::string identity() { return {}; }
+
+  // Whether a verb has found that the data is not that of identity() any more. Calls on_change of watch() soon after it turns true.
+  virtual bool is_replaced() { return false; }
+
+  // Forgets everything and goes on with the data that is there now, under the policies that were set last. Throws Failure if there
+  // is none, or none that this program knows; then it may be called again. Does nothing unless is_replaced().
+  virtual void reopen() {}
+
+  // Ends the calls that are under way, on whichever threads: they throw as if their deadline had passed, and so does every call
+  // that comes later. For a process that must end now.
+  virtual void interrupt() {}
 
   // The rules that the verbs below apply from now on. They apply to what is stored already, too.
   virtual void set_policies(std::shared_ptr<const QueuePolicies> policies) = 0;

@@ -1,0 +1,58 @@
+// By when the store call that this thread is in must have ended.
+//
+// A call runs on one thread from beginning to end, so its deadline belongs to the thread: whatever waits within the call, for a
+// socket, a lock or a pause between two tries, waits until current() at most and then throws.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+
+#include "core/failure.h"
+#include "core/time.h"
+
+namespace hapax {
+
+constexpr Duration kStoreTimeout{10'000};  // unless somebody says otherwise
+
+class CallDeadline {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Instant = Clock::time_point;
+
+  // From now until it goes out of scope. Within another one, the earlier deadline holds.
+  explicit CallDeadline(Duration timeout) : CallDeadline(Clock::now() + timeout) {}
+  explicit CallDeadline(Instant instant) : before_(current_) { current_ = std::min(before_, instant); }
+  ~CallDeadline() { current_ = before_; }
+  CallDeadline(const CallDeadline&) = delete;
+  CallDeadline& operator=(const CallDeadline&) = delete;
+
+  // Instant::max() outside of any.
+  static Instant current() { return current_; }
+  static bool is_over() { return Clock::now() >= current_; }
+
+  // What is left of it in milliseconds, rounded up, for poll() and its like; -1: there is no deadline.
+  static int left_ms() {
+    if (current_ == Instant::max()) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(current_ - Clock::now());
+    return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
+  }
+
+ private:
+  static thread_local inline Instant current_ = Instant::max();
+
+  const Instant before_;
+};
+
+// Locks a timed mutex, or throws Failure::unavailable at the deadline: nothing was done yet.
+template <class Lock>
+void lock_by_deadline(Lock& lock) {
+  const auto deadline = CallDeadline::current();
+  if (deadline == CallDeadline::Instant::max()) {
+    lock.lock();
+  } else if (!lock.try_lock_until(deadline)) {
+    throw Failure(Failure::Code::unavailable, "the store did not answer the calls before this one in time");
+  }
+}
+
+}  // namespace hapax
