@@ -1,11 +1,16 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <optional>
 
 #include "cli/cli.h"
+#include "cli/terminal_text.h"
 #include "open/open_engine.h"
 
 int main(int argc, char** argv) {
+  std::optional<hapax::TerminalFilter> safe_out, safe_err;
+  if (isatty(STDOUT_FILENO) == 1) safe_out.emplace(std::cout);
+  if (isatty(STDERR_FILENO) == 1) safe_err.emplace(std::cerr);
   const hapax::Program program{.version = HAPAX_VERSION,
                                .environment = hapax::process_environment(),
                                .in = std::cin,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "cli/terminal_text.h"
 #include "client/remote_engine.h"
 #include "config/nearest.h"
 
@@ -84,7 +85,7 @@ std::string explain_parse_error(const CLI::ParseError& error) {
 
 int usage_error(const Program& program, const CLI::App& app, const std::string& message) {
   const std::string path = path_of(chosen_command(app));
-  program.err << "hapax: " << message << "\n"
+  program.err << "hapax: " << escape_controls(message) << "\n"
               << "Run `hapax " << (path.empty() ? "" : path + " ") << "--help` to see what there is.\n";
   return kUsage;
 }
@@ -98,7 +99,7 @@ int exit_code_of(const RemoteRefusal& refusal) {
 
 int run_action(const Action& action, const Program& program) {
   const auto fail = [&](const std::exception& error, int exit_code) {
-    program.err << "hapax: " << error.what() << std::endl;
+    program.err << "hapax: " << escape_controls(error.what()) << std::endl;
     return exit_code;
   };
   try {

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <sstream>
 #include <string_view>
+
+#include "cli/terminal_text.h"
 
 namespace hapax {
 
@@ -52,9 +55,14 @@ LiveScreen::~LiveScreen() {
 }
 
 void LiveScreen::show(const std::string& frame) {
+  std::ostringstream safe;
+  {
+    TerminalFilter filter(safe);
+    safe << frame;
+  }
   // Drawn over the old one line by line, so that nothing flickers.
   std::string text = "\x1b[H";
-  for (const char c : frame) text += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
+  for (const char c : safe.str()) text += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
   write_all(text + "\x1b[J");
 }
 

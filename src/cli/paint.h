@@ -1,10 +1,11 @@
-// Text for people on a terminal: colours, and what may safely be shown there.
+// Text for people on a terminal: colours, widths, ages.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "cli/terminal_text.h"
 #include "core/execution.h"
 
 namespace hapax {
@@ -28,9 +29,6 @@ class Paint {
 };
 
 Colour colour_of(Status status);
-
-// On one line, without the control characters that could move a terminal's cursor.
-std::string printable(std::string_view text);
 
 // How many columns the text takes, counting a character as one.
 std::size_t columns_of(std::string_view text);

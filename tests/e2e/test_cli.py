@@ -1,11 +1,14 @@
 """Every client command, on a server and straight on a store: what it prints, and with which exit code it ends."""
 
 import fcntl
+import http.server
+import json
 import os
 import pty
 import struct
 import subprocess
 import termios
+import threading
 
 import pytest
 
@@ -388,29 +391,80 @@ def test_bash_completes_commands_flags_and_values(tmp_path):
     assert completed("hapax", "list", "--status", "can") == ["cancelled"]
 
 
-def test_colours_are_for_terminals_without_no_color(tmp_path):
-    command = Command(tmp_path, ["--store", f"sqlite:{tmp_path}/q.db"])
+def on_terminal(command, *arguments, **environment):
+    """What the command shows on a terminal of its own, both streams, and how it ends."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        command.line(*arguments), stdin=subprocess.DEVNULL, stdout=follower, stderr=follower, cwd=command.directory,
+        env={**command.environment, "TERM": "xterm", **environment},
+    )
+    os.close(follower)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(leader, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(leader)
+    return seen, process.wait(20)
+
+
+def test_colours_are_for_terminals_without_no_color(command):
     command.ok("submit", "t")
+    assert b"\x1b[1m" in on_terminal(command, "list")[0]
+    assert b"\x1b" not in on_terminal(command, "list", NO_COLOR="1")[0]
 
-    def on_terminal(**environment):
-        leader, follower = pty.openpty()
-        process = subprocess.Popen(
-            command.line("list"), stdin=subprocess.DEVNULL, stdout=follower, stderr=follower, cwd=tmp_path,
-            env={**command.environment, "TERM": "xterm", **environment},
-        )
-        os.close(follower)
-        seen = b""
-        while True:
-            try:
-                piece = os.read(leader, 4096)
-            except OSError:
-                break
-            if not piece:
-                break
-            seen += piece
-        os.close(leader)
-        assert process.wait(20) == 0
-        return seen
 
-    assert b"\x1b[1m" in on_terminal()
-    assert b"\x1b" not in on_terminal(NO_COLOR="1")
+# A payload that clears the screen, sets the title in C1 controls, and turns the text around.
+HOSTILE = "\x1b[2J\x9b31m\u202e\u2066\x85"
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["get"], ["get", "--json"], ["list", "--json"]])
+def test_a_payload_cannot_command_the_terminal(command, arguments):
+    task = command.json("submit", "t" + "\u202e\u2066", json.dumps(HOSTILE), "--key", "k\u202ey")["execution"]
+    if arguments[0] == "get":
+        arguments = ["get", task["id"], *arguments[1:]]
+    seen, code = on_terminal(command, *arguments, NO_COLOR="1")
+    assert code == OK
+    text = seen.decode()
+    assert not [c for c in text if ord(c) < 32 and c not in "\r\n\t"], text
+    assert not [c for c in text if 0x7F <= ord(c) < 0xA0 or c in "\u202e\u2066"], text
+    if "--json" in arguments:
+        shown = json.loads(text)
+        assert (shown["executions"][0] if arguments[0] == "list" else shown)["input"] == HOSTILE
+
+
+def test_an_error_cannot_command_the_terminal(command):
+    seen, code = on_terminal(command, "get", "\x1b[2J\u202e\x9b31m")
+    assert code != OK
+    assert b"\x1b" not in seen and "\u202e" not in seen.decode() and "\x9b" not in seen.decode()
+
+
+def test_a_hostile_server_cannot_command_the_terminal(tmp_path):
+    body = json.dumps({"error": "InvalidRequest", "message": "\x1b]0;owned\x07\x9b2J\u202e no"}, ensure_ascii=False)
+    body = body.replace("\\u001b", "\\u001B").encode()
+
+    class Hostile(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(400)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Hostile) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        command = Command(tmp_path, ["--url", f"http://127.0.0.1:{server.server_port}"])
+        seen, code = on_terminal(command, "get", UNKNOWN)
+        ended = command.run("get", UNKNOWN)
+        server.shutdown()
+    assert code != OK and b"no" in seen
+    for text in (seen.decode(), ended.err):
+        assert not [c for c in text if ord(c) < 32 and c not in "\r\n\t"], text
+        assert "\x9b" not in text and "\u202e" not in text, text
