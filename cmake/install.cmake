@@ -63,7 +63,8 @@ add_custom_target(hapax_completions ALL DEPENDS ${HAPAX_COMPLETIONS})
 install(FILES packaging/hapax.service DESTINATION lib/systemd/system)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES packaging/hapax.toml DESTINATION /etc/hapax COMPONENT system EXCLUDE_FROM_ALL)
+install(FILES packaging/hapax.toml DESTINATION /etc/hapax PERMISSIONS OWNER_READ OWNER_WRITE
+  COMPONENT system EXCLUDE_FROM_ALL)
 
 # The .deb: `./dev package`.
 set(CPACK_GENERATOR DEB)
@@ -82,7 +83,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "init-system-helpers (>= 1.54~), tzdata")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "adduser, init-system-helpers (>= 1.54~), tzdata")
 # What programs that use the headers are compiled with.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libboost1.81-dev, libboost-json1.81-dev")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA

@@ -80,6 +80,18 @@ def test_the_program_runs_with_what_the_package_depends_on(inside):
     assert inside("dpkg-query", "-W", "-f", "${Conffiles}", "hapax").split()[0] == "/etc/hapax/hapax.toml"
 
 
+def test_the_configuration_is_read_by_the_service_and_nobody_else(inside, root):
+    assert inside("stat", "-c", "%a %U:%G", "/etc/hapax/hapax.toml").split() == ["640", "root:hapax"]
+    unit = (root / "lib" / "systemd" / "system" / "hapax.service").read_text()
+    assert "User=hapax\n" in unit and "UMask=0077\n" in unit and "ExecReload=" in unit
+    assert inside("runuser", "-u", "hapax", "--", "cat", "/etc/hapax/hapax.toml").startswith("#")
+    denied = subprocess.run(
+        ["chroot", root, "runuser", "-u", "nobody", "--", "cat", "/etc/hapax/hapax.toml"],
+        env=INSIDE, capture_output=True, text=True, check=False,
+    )
+    assert denied.returncode != 0 and "Permission denied" in denied.stderr
+
+
 def test_a_task_is_submitted_to_the_server_of_the_package(inside, root):
     inside(*APT, "install", "curl")
     inside("mkdir", "-p", "/var/lib/hapax")
