@@ -96,6 +96,7 @@ void check_store(const Program& program, const std::string& url, const Config& c
           {Verdict::warn, "store", fmt::format("{} does not exist yet; hapax serve or hapax migrate creates it", url)});
       return;
     }
+    if (const auto finding = check_privacy(file->string())) report.add(*finding);
   }
   try {
     bool opens = true;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
 #include <unistd.h>
@@ -80,6 +81,18 @@ Finding check_disk_space(const std::string& directory) {
     return {Verdict::fail, "disk space", fmt::format("{}: {}", directory, std::strerror(errno))};
   }
   return judge_disk_space(directory, static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize);
+}
+
+std::optional<Finding> check_privacy(const std::string& file) {
+  std::vector<std::string> open;
+  for (const char* ending : {"", "-wal", "-shm"}) {
+    struct stat status{};
+    if (stat((file + ending).c_str(), &status) == 0 && (status.st_mode & 0077) != 0) open.push_back(file + ending);
+  }
+  if (open.empty()) return std::nullopt;
+  return Finding{
+      Verdict::warn, "permissions",
+      fmt::format("other users of this machine can get at what is stored; run chmod 600 {}", fmt::join(open, " "))};
 }
 
 Finding judge_sync_rate(const std::string& directory, double per_second) {

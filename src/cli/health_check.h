@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/finding.h"
@@ -16,6 +17,9 @@ Finding check_open_files();
 // Of the directory that a file store lies in.
 Finding check_disk_space(const std::string& directory);
 Finding check_sync_rate(const std::string& directory);
+
+// Of a file store, with what SQLite keeps beside it: whether it can be read by its owner alone. Nothing where it can.
+std::optional<Finding> check_privacy(const std::string& file);
 
 // The pure parts.
 Finding judge_clock(Time now, bool synchronised);

@@ -87,6 +87,7 @@ std::unique_ptr<Store> open_bare_store(const std::string& url, const OpenStoreOp
     sqlite.path = sqlite_path(url);
     sqlite.create = options.create;
     sqlite.migrate = options.migrate;
+    sqlite.timeout = options.timeout;
     return open_sqlite_store(sqlite, options.clock ? *options.clock : kClock);
   }
   if (is_server(url)) refuse(url, "is a server's address, and a store is needed here");

@@ -54,7 +54,7 @@ class Script {
 
   void step(int number) {
     switch (number) {
-      case 0: store_ = open_sqlite_store({.path = FaultyVfs::uri(path_), .busy_timeout = Duration(100)}, clock); break;
+      case 0: store_ = open_sqlite_store({.path = FaultyVfs::uri(path_), .timeout = Duration(100)}, clock); break;
       case 1: append(answers.submits, store_->submit(tasks(1, 12))); break;
       case 2: append(answers.claims, store_->claim(std::vector{claim_request(8)})); break;
       case 3: append(answers.finishes, store_->finish(reports())); break;

@@ -294,6 +294,14 @@ def test_doctor_finds_nothing_wrong(command):
 # ---- what is wrong is told
 
 
+def test_doctor_warns_of_a_store_that_others_can_read(tmp_path):
+    command = Command(tmp_path, ["--store", f"sqlite:{tmp_path}/q.db"])
+    command.ok("migrate")
+    assert "permissions" not in command.ok("doctor").out
+    (tmp_path / "q.db").chmod(0o644)
+    assert f"chmod 600 {tmp_path}/q.db" in command.ok("doctor").out
+
+
 def test_doctor_fails_on_what_is_broken(tmp_path):
     command = Command(tmp_path, [])
     (tmp_path / "hapax.toml").write_text("[server]\nstroe = 1\n")

@@ -1,16 +1,27 @@
 #include "store/sqlite/connection.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 #include <thread>
+
+#include "store/call_deadline.h"
 
 namespace hapax::sqlite {
 
 namespace {
 
 int primary(int code) { return code & 0xff; }
+
+// SQLite gives its own new files the mode of the database's, but makes that one readable by everybody. What cannot be created
+// here, SQLite cannot either, and says so better.
+void create_private(const std::string& path) {
+  const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  if (file >= 0) ::close(file);
+}
 
 void check_path(const ConnectionOptions& options) {
   const std::string& path = options.path;
@@ -26,6 +37,7 @@ void check_path(const ConnectionOptions& options) {
     throw Failure(Failure::Code::misuse,
                   fmt::format("{} does not exist: check the path, or create it with `hapax migrate`", path));
   }
+  if (!std::filesystem::exists(status)) create_private(path);
 }
 
 }  // namespace
@@ -71,7 +83,11 @@ int Connection::on_busy(void* self, int times) {
   auto& connection = *static_cast<Connection*>(self);
   const auto now = std::chrono::steady_clock::now();
   if (times == 0) connection.busy_since_ = now;
-  if (now - connection.busy_since_ >= connection.options_.busy_timeout) return 0;
+  const auto deadline = CallDeadline::current();
+  const bool over = deadline == CallDeadline::Instant::max()
+                        ? now - connection.busy_since_ >= connection.options_.busy_timeout
+                        : now >= deadline;
+  if (over || (connection.options_.interrupted && *connection.options_.interrupted)) return 0;
   // Short and uneven naps: processes that take turns under load neither starve nor march in step.
   connection.jitter_ ^= connection.jitter_ << 13;
   connection.jitter_ ^= connection.jitter_ >> 17;
@@ -95,7 +111,9 @@ std::string Connection::describe(int code) const {
   std::string_view hint;
   switch (primary(code)) {
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: hint = "another process kept its transaction open too long; the same again may work"; break;
+    case SQLITE_LOCKED:
+      hint = "another process kept it locked too long; nothing was done, and the same again may work";
+      break;
     case SQLITE_FULL: hint = "the disk is full; free some space"; break;
     case SQLITE_READONLY: hint = "the file is read-only; give this user the right to write it and its folder"; break;
     case SQLITE_CANTOPEN: hint = "the file cannot be opened; check that its folder exists and may be written"; break;

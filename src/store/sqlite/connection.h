@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +21,9 @@ namespace hapax::sqlite {
 struct ConnectionOptions {
   std::string path;  // or a `file:` URI
   bool create = false;
-  Duration busy_timeout{};
+  Duration busy_timeout{};  // for a lock, where no CallDeadline says otherwise
   int cache_kib = 2048;
+  const std::atomic<bool>* interrupted = nullptr;  // true: no more waiting
 };
 
 // Used by one thread at a time.
@@ -40,6 +42,9 @@ class Connection {
 
   void exec(const char* sql);
   std::int64_t read_integer(const char* sql);
+
+  // Closing it leaves the write-ahead log as it is.
+  void leave_log() { sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
 
   // An I/O error has left its mark: whoever owns the connection opens a new one.
   bool broken() const { return broken_; }

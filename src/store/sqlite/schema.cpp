@@ -352,7 +352,17 @@ CREATE INDEX activity_runs_by_time ON activity_runs (name_space, activity, at, o
 CREATE INDEX activity_runs_by_age ON activity_runs (recorded_at, name_space, activity, occurrence);
 )sql";
 
-constexpr std::array<Migration, 4> kMigrations{{{1, kTasks}, {2, kWorkflows}, {3, kReports}, {4, kActivities}}};
+constexpr const char* kStoreIdentity = R"sql(
+-- Tells this data from any other that may take its place.
+CREATE TABLE store (
+  only_one INTEGER PRIMARY KEY CHECK (only_one = 1),
+  identity BLOB NOT NULL
+);
+INSERT INTO store (only_one, identity) VALUES (1, randomblob(16));
+)sql";
+
+constexpr std::array<Migration, 5> kMigrations{
+    {{1, kTasks}, {2, kWorkflows}, {3, kReports}, {4, kActivities}, {5, kStoreIdentity}}};
 
 bool is_empty(Connection& connection) {
   return connection.read_integer("SELECT count(*) FROM sqlite_schema") == 0 &&

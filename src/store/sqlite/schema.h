@@ -18,4 +18,8 @@ void prepare_schema(Connection& connection, bool migrate_older = false);
 // program.
 void migrate(Connection& connection);
 
+// The identity of the data, drawn when the tables were made.
+inline constexpr const char* kSelectIdentity = "SELECT hex(identity) FROM store";
+inline std::string to_identity(const Run& run) { return std::string(run.text(0)); }
+
 }  // namespace hapax::sqlite

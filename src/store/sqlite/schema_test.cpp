@@ -20,7 +20,7 @@ using testing::HasSubstr;
 class SqliteFile : public testing::Test {
  protected:
   std::unique_ptr<Store> open(bool create = true) {
-    return open_sqlite_store({.path = path, .create = create, .busy_timeout = Duration(5000)}, clock);
+    return open_sqlite_store({.path = path, .create = create, .timeout = Duration(5000)}, clock);
   }
 
   std::unique_ptr<Connection> connect() {

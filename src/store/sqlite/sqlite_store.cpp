@@ -9,9 +9,7 @@
 #include "store/sqlite/activity_tables.h"
 #include "store/sqlite/fair_lock.h"
 #include "store/sqlite/run_tables.h"
-#include "store/sqlite/schema.h"
-#include "store/sqlite/tables.h"
-#include "store/sqlite/verbs.h"
+#include "store/sqlite/session.h"
 #include "store/sqlite/watch.h"
 
 namespace hapax {
@@ -23,44 +21,13 @@ constexpr int kWriterCacheKib = 32 * 1024;
 constexpr int kReaderCacheKib = 2 * 1024;
 constexpr std::size_t kIdleReaders = 4;
 
-// Large enough that a page which many transactions change is copied into the database once, small enough that the log
-// stays in the page cache of the operating system.
-constexpr const char* kCheckpoint = "PRAGMA wal_autocheckpoint = 4000";
-
-// The writing connection with everything that lives as long as it.
-struct WriterSession {
-  explicit WriterSession(std::unique_ptr<Connection> connection)
-      : tables(std::move(connection)),
-        claim(tables.connection()),
-        control(tables.connection()),
-        sweep(tables.connection()),
-        purge(tables.connection()),
-        data_version(tables.connection(), "PRAGMA data_version") {
-    tables.connection().exec(kCheckpoint);
-    seen_version = read_version();
-  }
-
-  std::int64_t read_version() {
-    Run run(data_version);
-    run.next();
-    return run.int64(0);
-  }
-
-  Tables tables;
-  Claim claim;
-  Control control;
-  Sweep sweep;
-  Purge purge;
-  Statement data_version;
-  std::int64_t seen_version = 0;
-};
-
 class SqliteStore final : public Store {
  public:
   SqliteStore(const SqliteOptions& options, const Clock& clock) : options_(options), clock_(clock) {
     auto connection = connect(options.create, kWriterCacheKib);
     prepare_schema(*connection, options.migrate);
     writer_ = std::make_unique<WriterSession>(std::move(connection));
+    opened_ = writer_->opened;
   }
 
   Time now() override { return clock_.now(); }
@@ -69,6 +36,30 @@ class SqliteStore final : public Store {
     const std::lock_guard turn(turn_);
     sqlite::migrate(writer().tables.connection());
   }
+
+  std::string identity() override { return opened()->identity; }
+
+  bool is_replaced() override { return replaced_; }
+
+  void reopen() override {
+    const CallDeadline deadline(options_.timeout);
+    lock_by_deadline(turn_);
+    const std::lock_guard turn(turn_, std::adopt_lock);
+    if (!replaced_) return;
+    const FilePlace& place = opened()->place;
+    const auto why = place.displaced();
+    if (why && !place.another_may_be_opened()) throw Failure(Failure::Code::unavailable, *why);
+    writer_.reset();
+    {
+      const std::lock_guard guard(readers_mutex_);
+      readers_.clear();
+    }
+    open_writer();
+    freed_ = {};
+    replaced_ = false;
+  }
+
+  void interrupt() override { interrupted_ = true; }
 
   void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
     const std::lock_guard guard(policies_mutex_);
@@ -235,14 +226,18 @@ class SqliteStore final : public Store {
   };
 
   std::unique_ptr<Connection> connect(bool create, int cache_kib) const {
-    return std::make_unique<Connection>(ConnectionOptions{
-        .path = options_.path, .create = create, .busy_timeout = options_.busy_timeout, .cache_kib = cache_kib});
+    return std::make_unique<Connection>(ConnectionOptions{.path = options_.path,
+                                                          .create = create,
+                                                          .busy_timeout = options_.timeout,
+                                                          .cache_kib = cache_kib,
+                                                          .interrupted = &interrupted_});
   }
 
   // A file that was opened before and cannot be now is a passing trouble, not a wrong configuration.
-  std::unique_ptr<Connection> reconnect(int cache_kib) const {
+  template <class Open>
+  static auto reconnect(Open open) {
     try {
-      return connect(false, cache_kib);
+      return open();
     } catch (const Failure& failure) {
       if (failure.code() != Failure::Code::misuse) throw;
       throw Failure(Failure::Code::unavailable, failure.what());
@@ -256,14 +251,52 @@ class SqliteStore final : public Store {
     return {policies_, policies_version_};
   }
 
+  std::shared_ptr<const OpenedFile> opened() {
+    const std::lock_guard guard(readers_mutex_);
+    return opened_;
+  }
+
+  [[noreturn]] void refuse_replaced(Failure::Code code, const std::string& why) {
+    replaced_ = true;
+    throw Failure(code, why);
+  }
+
+  // Before anything is read or written, so that nothing of another database is taken for this one's, or damaged.
+  void require_in_place(const OpenedFile& opened) {
+    if (interrupted_) throw Failure(Failure::Code::unavailable, options_.path + ": this program is ending");
+    if (const auto why = opened.place.displaced()) refuse_replaced(Failure::Code::unavailable, *why);
+    if (replaced_) refuse_replaced(Failure::Code::unavailable, another_data());
+  }
+
+  void require_identity(Session& session, const OpenedFile& opened) {
+    if (session.identity() != opened.identity) refuse_replaced(Failure::Code::unavailable, another_data());
+  }
+
+  std::string another_data() const {
+    return options_.path + " holds other data than when this program opened it: it is opened anew, try again";
+  }
+
   // The writer, opened anew if an I/O error has spoilt it. The caller has the turn.
   WriterSession& writer() {
+    require_in_place(*opened());
     if (writer_ && writer_->tables.connection().broken()) writer_.reset();
-    if (!writer_) {
-      writer_ = std::make_unique<WriterSession>(reconnect(kWriterCacheKib));
-      writer_->seen_version = -1;  // what happened in between is not known
-    }
+    if (!writer_) open_writer();
     return *writer_;
+  }
+
+  void open_writer() {
+    writer_ = reconnect([&] {
+      auto connection = connect(false, kWriterCacheKib);
+      prepare_schema(*connection);
+      return std::make_unique<WriterSession>(std::move(connection));
+    });
+    writer_->forget_looks();  // what happened in between is not known
+    const std::lock_guard guard(readers_mutex_);
+    if (!replaced_ && opened_->identity != writer_->opened->identity) {
+      writer_.reset();
+      refuse_replaced(Failure::Code::unavailable, another_data());
+    }
+    opened_ = writer_->opened;
   }
 
   template <class Outcome, class Item, class Verb>
@@ -284,10 +317,16 @@ class SqliteStore final : public Store {
   // One verb: one turn, one transaction.
   template <class Work>
   std::invoke_result_t<Work, Batch&, WriterSession&> write(Work work) {
-    const std::lock_guard turn(turn_);
+    const CallDeadline deadline(options_.timeout);
+    lock_by_deadline(turn_);
+    const std::lock_guard turn(turn_, std::adopt_lock);
     WriterSession& session = writer();
     try {
       Transaction transaction(session.tables.connection());
+      if (session.others_wrote_since_last_verb()) {
+        session.tables.forget();  // somebody may have restored a backup into the file
+        require_identity(session, *session.opened);
+      }
       session.tables.begin();
       const auto [rules, version] = versioned_policies();
       freeing_ = freed_;
@@ -296,6 +335,7 @@ class SqliteStore final : public Store {
       auto outcome = work(batch, session);
       transaction.commit();
       freed_ = freeing_;
+      if (const auto why = session.opened->place.displaced()) refuse_replaced(Failure::Code::outcome_unknown, *why);
       return outcome;
     } catch (...) {
       session.tables.forget();
@@ -311,30 +351,44 @@ class SqliteStore final : public Store {
 
   template <class Work>
   std::invoke_result_t<Work, Tables&> read(Work work) {
-    std::unique_ptr<Tables> reader;
-    {
-      const std::lock_guard guard(readers_mutex_);
-      if (!readers_.empty()) {
-        reader = std::move(readers_.back());
-        readers_.pop_back();
-      }
-    }
-    if (!reader) reader = std::make_unique<Tables>(reconnect(kReaderCacheKib));
+    const CallDeadline deadline(options_.timeout);
+    const auto opened = this->opened();
+    require_in_place(*opened);
+    std::unique_ptr<Session> reader = take_reader(opened);
     auto outcome = [&] {
-      Snapshot snapshot(reader->connection());
-      auto found = work(*reader);
+      Snapshot snapshot(reader->tables.connection());
+      reader->tables.forget();
+      require_identity(*reader, *opened);
+      auto found = work(reader->tables);
       snapshot.end();
       return found;
     }();
     // From here on the reader may be another thread's.
     const std::lock_guard guard(readers_mutex_);
-    if (readers_.size() < kIdleReaders) readers_.push_back(std::move(reader));
+    if (readers_.size() < kIdleReaders && opened_ == opened) readers_.push_back(std::move(reader));
     return outcome;
+  }
+
+  std::unique_ptr<Session> take_reader(const std::shared_ptr<const OpenedFile>& opened) {
+    {
+      const std::lock_guard guard(readers_mutex_);
+      if (!readers_.empty() && readers_.back()->opened == opened) {
+        auto reader = std::move(readers_.back());
+        readers_.pop_back();
+        return reader;
+      }
+      readers_.clear();
+    }
+    auto reader = reconnect([&] { return std::make_unique<Session>(connect(false, kReaderCacheKib)); });
+    reader->opened = opened;
+    require_in_place(*opened);  // it is that file, and not one that took its place a moment ago
+    return reader;
   }
 
   // Asks on the writing connection, for which its own commits are no news. A busy writer is left alone a few times.
   bool others_have_written() {
     constexpr int kPatience = 3;
+    constexpr int kRemind = 64;  // looks; while the data is not what it was, which no verb may tell
     if (turn_.try_lock()) {
       watch_skipped_ = 0;
     } else if (++watch_skipped_ < kPatience) {
@@ -345,11 +399,10 @@ class SqliteStore final : public Store {
     }
     const std::lock_guard turn(turn_, std::adopt_lock);
     try {
-      WriterSession& session = writer();
-      const std::int64_t version = session.read_version();
-      return std::exchange(session.seen_version, version) != version;
+      return writer().others_wrote_since_last_look();
     } catch (const Failure&) {
-      return false;  // the verbs report it, and the next look makes up for this one
+      // The verbs report it, and the next look makes up for this one.
+      return replaced_ && watch_refused_++ % kRemind == 0;
     }
   }
 
@@ -373,11 +426,13 @@ class SqliteStore final : public Store {
   Freed freed_, freeing_;            // as committed, and as this transaction has it
 
   std::mutex readers_mutex_;
-  std::vector<std::unique_ptr<Tables>> readers_;  // idle ones
+  std::shared_ptr<const OpenedFile> opened_;
+  std::vector<std::unique_ptr<Session>> readers_;  // idle ones
+  std::atomic<bool> replaced_ = false, interrupted_ = false;
 
   Activities activities_{*this};
 
-  int watch_skipped_ = 0;  // by the watching thread
+  int watch_skipped_ = 0, watch_refused_ = 0;  // by the watching thread
   std::optional<Watch> watch_;
 };
 

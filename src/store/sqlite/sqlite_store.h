@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/time.h"
+#include "store/call_deadline.h"
 #include "store/store.h"
 
 struct sqlite3;
@@ -13,12 +14,12 @@ namespace hapax {
 
 struct SqliteOptions {
   std::string path;
-  bool create = true;             // false: a missing file is a Failure::misuse
-  bool migrate = false;           // an older schema is brought up to date instead of being refused
-  Duration busy_timeout{10'000};  // how long to wait for another process's transaction
+  bool create = true;                // false: a missing file is a Failure::misuse
+  bool migrate = false;              // an older schema is brought up to date instead of being refused
+  Duration timeout = kStoreTimeout;  // of every call: for this program's other calls and other processes' transactions
 };
 
-// Opens the file, creating and migrating it if it is new or empty. WAL journal, synchronous=FULL. The clock must
+// Opens the file, creating and migrating it if it is new or empty; a new one can be read by its owner alone. WAL journal, synchronous=FULL. The clock must
 // outlive the store. Throws Failure::misuse if the file cannot be opened, is no Hapax database, has an older schema
 // (says to run `hapax migrate`) or a newer one than this program knows; Failure::corrupt if SQLite finds it damaged.
 std::unique_ptr<Store> open_sqlite_store(const SqliteOptions& options, const Clock& clock);

@@ -17,8 +17,8 @@ namespace {
 
 class SqliteStore : public testing::Test {
  protected:
-  std::unique_ptr<Store> open(Duration busy_timeout = Duration(20'000)) {
-    return open_sqlite_store({.path = path, .busy_timeout = busy_timeout}, clock);
+  std::unique_ptr<Store> open(Duration timeout = Duration(20'000)) {
+    return open_sqlite_store({.path = path, .timeout = timeout}, clock);
   }
 
   static SubmitOutcome submit(Store& store, const Submission& submission) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "store/sqlite/file_place.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/sqlite/verbs.h"
@@ -13,6 +14,13 @@ using namespace sqlite;
 void check_usable(Connection& connection) {
   if (sqlite3_get_autocommit(connection.handle())) {
     throw Failure(Failure::Code::misuse, "no transaction is open on this connection: BEGIN one first");
+  }
+  if (has_moved(connection.handle())) {
+    throw Failure(
+        Failure::Code::unavailable,
+        fmt::format("{} was deleted or replaced while you had it open: what you commit there is lost. Open it "
+                    "anew",
+                    connection.path()));
   }
   if (connection.read_integer("PRAGMA application_id") != kApplicationId ||
       connection.read_integer("PRAGMA user_version") != newest_schema_version()) {
