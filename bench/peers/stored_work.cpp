@@ -28,10 +28,10 @@ std::int64_t StoredWork::count(bool (*wanted)(const Execution&)) {
   filter.limit = 1000;
   std::int64_t found = 0;
   for (;;) {
-    const std::vector<Execution> page = engine_->list(filter);
+    const Page page = engine_->list(filter);
     for (const Execution& execution : page) found += wanted(execution) ? 1 : 0;
-    if (page.size() < static_cast<std::size_t>(filter.limit)) return found;
-    filter.before = page.back().id;
+    if (!page.next) return found;
+    filter.before = page.next;
   }
 }
 

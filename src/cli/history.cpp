@@ -32,8 +32,8 @@ std::vector<Event> read(const Target& target, const ExecutionId& run) {
   std::vector<Event> events;
   while (true) {
     const auto page = target.engine->history(target.name_space, run, events.empty() ? 0 : events.back().no, kPage);
+    if (page.empty()) return events;
     events.insert(events.end(), page.begin(), page.end());
-    if (page.size() < static_cast<std::size_t>(kPage)) return events;
   }
 }
 

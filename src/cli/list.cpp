@@ -11,6 +11,7 @@
 #include "cli/submission_flags.h"
 #include "cli/table.h"
 #include "cli/target.h"
+#include "cli/terminal_text.h"
 #include "config/nearest.h"
 #include "core/name.h"
 #include "wire/write_answer.h"
@@ -55,26 +56,22 @@ ListFilter filter_of(const ListFlags& flags, const std::string& name_space) {
 }
 
 // Page by page, so that any number may be asked for.
-std::vector<Execution> read(Engine& engine, ListFilter filter, std::int32_t limit) {
-  std::vector<Execution> all;
-  while (static_cast<std::int32_t>(all.size()) < limit) {
-    filter.limit = std::min(kPage, limit - static_cast<std::int32_t>(all.size()));
-    auto page = engine.list(filter);
-    const bool last = static_cast<std::int32_t>(page.size()) < filter.limit;
-    for (Execution& execution : page) all.push_back(std::move(execution));
-    if (last) break;
-    filter.before = all.back().id;
-  }
+Page read(Engine& engine, ListFilter filter, std::int32_t limit) {
+  Page all;
+  do {
+    filter.limit = std::min(kPage, limit - static_cast<std::int32_t>(all.size() + all.damaged.size()));
+    Page page = engine.list(filter);
+    std::move(page.begin(), page.end(), std::back_inserter(all));
+    std::move(page.damaged.begin(), page.damaged.end(), std::back_inserter(all.damaged));
+    filter.before = all.next = page.next;
+  } while (all.next && static_cast<std::int32_t>(all.size() + all.damaged.size()) < limit);
   return all;
 }
 
-void print_json(std::ostream& out, const std::vector<Execution>& executions, bool full) {
+void print_json(std::ostream& out, const Page& page) {
   JsonWriter json;
-  json.begin_object().key("executions").begin_array();
-  for (const Execution& execution : executions) wire::write_execution(json, execution);
-  json.end_array().key("next_cursor");
-  full ? json.string(executions.back().id.to_string()) : json.null();
-  out << json.end_object().text() << std::endl;
+  wire::write_page(json, page);
+  out << json.text() << std::endl;
 }
 
 Cell status_cell(const Execution& execution) {
@@ -113,24 +110,25 @@ int list(const Program& program, const ListFlags& flags) {
     if (!parent || parent->kind != Kind::workflow) throw workflow_not_found(*flags.parent);
     filter.parent = parent->id;
   }
-  const auto executions = read(*target.engine, std::move(filter), flags.limit);
-  const bool full = static_cast<std::int32_t>(executions.size()) == flags.limit;
+  const Page executions = read(*target.engine, std::move(filter), flags.limit);
   if (flags.target.json()) {
-    print_json(program.out, executions, full);
-    return kOk;
+    print_json(program.out, executions);
+    return executions.damaged.empty() ? kOk : kFailed;
   }
   const Table table = flags.workflows ? workflow_table(executions) : task_table(executions);
-  if (table.empty() && program.terminal) {
+  if (table.empty() && executions.damaged.empty() && program.terminal) {
     program.out << (flags.workflows ? "no such workflows" : "no such tasks") << std::endl;
     return kOk;
   }
   program.out << table.render(Paint::of(program), program.terminal ? terminal_width() : std::nullopt);
-  if (full && program.terminal) {
-    program.out << fmt::format("the newest {}; go on with --before {}\n", flags.limit,
-                               executions.back().id.to_string());
+  if (executions.next && program.terminal) {
+    program.out << fmt::format("the newest {}; go on with --before {}\n", flags.limit, executions.next->to_string());
   }
   program.out.flush();
-  return kOk;
+  for (const Damaged& damaged : executions.damaged) {
+    program.err << fmt::format("{} cannot be read: {}\n", damaged.id.to_string(), printable(damaged.what));
+  }
+  return executions.damaged.empty() ? kOk : kFailed;
 }
 
 }  // namespace

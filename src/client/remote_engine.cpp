@@ -47,7 +47,7 @@ class RemoteEngine final : public Engine {
                                        Reply<std::optional<Execution>> reply) override;
 
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override;
-  std::vector<Execution> list(const ListFilter& filter) override;
+  Page list(const ListFilter& filter) override;
   std::optional<FoundIdentity> find_identity(const std::string& name_space, const std::string& type,
                                              const std::optional<Scope>& scope, const std::optional<std::string>& queue,
                                              const std::string& key) override;
@@ -320,7 +320,7 @@ std::optional<Execution> RemoteEngine::find(const std::string&, const ExecutionI
   return wire::read_execution(exchanged.body);
 }
 
-std::vector<Execution> RemoteEngine::list(const ListFilter& filter) {
+Page RemoteEngine::list(const ListFilter& filter) {
   const auto id_text = [](const std::optional<ExecutionId>& id) {
     return id ? std::optional(id->to_string()) : std::nullopt;
   };
@@ -333,7 +333,7 @@ std::vector<Execution> RemoteEngine::list(const ListFilter& filter) {
   query.add("limit", std::to_string(filter.limit));
   const Exchanged exchanged = server_.get((workflows ? "/v1/workflows" : "/v1/tasks") + query.text());
   exchanged.require();
-  return wire::read_all(exchanged.body, "executions", wire::read_execution);
+  return wire::read_page(exchanged.body);
 }
 
 std::optional<FoundIdentity> RemoteEngine::find_identity(const std::string&, const std::string& type,

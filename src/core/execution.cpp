@@ -22,6 +22,13 @@ std::optional<Status> parse_status(std::string_view text) {
   return {};
 }
 
+std::int64_t Execution::payload_bytes() const {
+  const auto bytes_of = [](const AttemptError& each) { return std::ssize(each.type) + std::ssize(each.message); };
+  std::int64_t bytes = std::ssize(input) + (result ? std::ssize(*result) : 0) + (error ? bytes_of(*error) : 0);
+  for (const AttemptRecord& record : failed_attempts) bytes += bytes_of(record.error) + std::ssize(record.worker);
+  return bytes;
+}
+
 std::optional<Time> Execution::due_at() const {
   if (is_closed(status)) return {};
   std::optional<Time> due = deadline_at;

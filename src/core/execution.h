@@ -110,6 +110,9 @@ struct Execution {
   // Stable over all attempts: what a handler hands to the outside world as its idempotency key.
   std::string effect_key() const { return id.to_string(); }
 
+  // What its texts weigh: input, result and errors. Answers are bounded by it.
+  std::int64_t payload_bytes() const;
+
   // The first instant at which sweeping has something to do here: a lease, an attempt, a grace or a deadline ends.
   std::optional<Time> due_at() const;
 };

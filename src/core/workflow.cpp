@@ -18,6 +18,11 @@ constexpr std::array<std::string_view, 17> kEventWords{
 
 }  // namespace
 
+std::int64_t Event::payload_bytes() const {
+  return std::ssize(name) + (key ? std::ssize(*key) : 0) + (value ? std::ssize(*value) : 0) +
+         (error ? std::ssize(error->type) + std::ssize(error->message) : 0);
+}
+
 std::string_view to_string(Event::Kind kind) { return kEventWords.at(static_cast<std::size_t>(kind)); }
 
 std::optional<Event::Kind> parse_event_kind(std::string_view text) {

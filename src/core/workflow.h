@@ -55,6 +55,9 @@ struct Event {
   std::optional<AttemptError> error;
 
   bool operator==(const Event&) const = default;
+
+  // What its texts weigh. Answers are bounded by it.
+  std::int64_t payload_bytes() const;
 };
 
 std::string_view to_string(Event::Kind kind);

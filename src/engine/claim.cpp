@@ -119,7 +119,7 @@ void ClaimDesk::look(const std::shared_ptr<Call>& call) {
 void ClaimDesk::looked(const std::shared_ptr<Call>& call, Answer<std::vector<ClaimOutcome>> answer) {
   try {
     ClaimOutcome outcome = std::move(std::move(answer).get().front());
-    const bool filled = outcome.executions.size() == static_cast<std::size_t>(call->call.limit);
+    const bool filled = outcome.more || outcome.executions.size() == static_cast<std::size_t>(call->call.limit);
     if (!filled && call->waits) note_empty(*call, outcome.next_at);
     if (!outcome.executions.empty()) {
       const auto next_at = outcome.next_at;

@@ -219,7 +219,7 @@ class Engine {
                                                Reply<std::optional<Execution>> reply) = 0;
 
   virtual std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) = 0;
-  virtual std::vector<Execution> list(const ListFilter& filter) = 0;
+  virtual Page list(const ListFilter& filter) = 0;
 
   // The identity that a submission of this type with this key has; the scope as the type has it unless given.
   virtual std::optional<FoundIdentity> find_identity(const std::string& name_space, const std::string& type,

@@ -56,7 +56,7 @@ class StoreEngine final : public LocalEngine {
   std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                              std::int32_t limit) override;
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override;
-  std::vector<Execution> list(const ListFilter& filter) override;
+  Page list(const ListFilter& filter) override;
   std::optional<FoundIdentity> find_identity(const std::string& name_space, const std::string& type,
                                              const std::optional<Scope>& scope, const std::optional<std::string>& queue,
                                              const std::string& key) override;
@@ -73,7 +73,7 @@ class StoreEngine final : public LocalEngine {
   Activities& activities() override { return activities_; }
   void check_ready() override;
   EngineCounters counters() override;
-  std::vector<QueueCount> queue_counts() override { return store_->count(); }
+  std::vector<QueueCount> queue_counts() override { return store_->count(std::nullopt); }
   void stop() override;
   SubmitResult submit_through(const std::string& name_space, SubmitRequest request, const StoreIt& store_it) override;
 
@@ -447,7 +447,7 @@ std::optional<Execution> StoreEngine::find(const std::string& name_space, const 
   return store_->find(name_space, id);
 }
 
-std::vector<Execution> StoreEngine::list(const ListFilter& filter) { return store_->list(filter); }
+Page StoreEngine::list(const ListFilter& filter) { return store_->list(filter); }
 
 std::optional<FoundIdentity> StoreEngine::find_identity(const std::string& name_space, const std::string& type,
                                                         const std::optional<Scope>& scope,
@@ -470,11 +470,11 @@ bool StoreEngine::release_identity(const std::string& name_space, const Identity
 // ---- settings
 
 QueueView StoreEngine::queue(const std::string& name_space, const std::string& name) {
-  return settings_.queue_view(name_space, name, store_->count());
+  return settings_.queue_view(name_space, name, store_->count(name_space));
 }
 
 std::vector<QueueView> StoreEngine::queues(const std::string& name_space) {
-  return settings_.queue_views(name_space, store_->count());
+  return settings_.queue_views(name_space, store_->count(name_space));
 }
 
 QueueView StoreEngine::put_queue(const std::string& name_space, const std::string& name,

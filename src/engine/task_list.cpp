@@ -155,7 +155,7 @@ void TaskLists::run_turns(const std::string& name_space, const std::vector<Claim
       for (;;) {
         const auto page = engine_.history(name_space, run.id, history.empty() ? 0 : history.back().no, kHistoryPage);
         history.insert(history.end(), page.begin(), page.end());
-        if (page.size() < static_cast<std::size_t>(kHistoryPage)) break;
+        if (page.empty()) break;
       }
       turns.push_back(task_list_turn(run, history));
     } else {

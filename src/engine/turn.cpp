@@ -154,7 +154,8 @@ std::optional<Execution> find_workflow(Store& store, const std::string& name_spa
   filter.kind = Kind::workflow;
   filter.idempotency_key = workflow_id;
   filter.limit = 1;
-  std::vector<Execution> runs = store.list(filter);
+  Page runs = store.list(filter);
+  if (!runs.damaged.empty()) throw Failure(Failure::Code::corrupt, runs.damaged.front().what);
   if (runs.empty()) return std::nullopt;
   return std::move(runs.front());
 }

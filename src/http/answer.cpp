@@ -15,13 +15,9 @@ std::optional<ExecutionId> find_parent(Engine& engine, const std::string& name_s
   return id;
 }
 
-Response page_response(const std::vector<Execution>& executions, bool more) {
+Response page_response(const Page& page) {
   JsonWriter out;
-  out.begin_object().key("executions").begin_array();
-  for (const Execution& execution : executions) wire::write_execution(out, execution);
-  out.end_array().key("next_cursor");
-  more ? out.string(executions.back().id.to_string()) : out.null();
-  out.end_object();
+  wire::write_page(out, page);
   return json_response(200, out.take());
 }
 
@@ -40,14 +36,9 @@ Response list_response(Engine& engine, ListRequest request) {
   ListFilter& filter = request.filter;
   if (request.parent) {
     filter.parent = find_parent(engine, filter.name_space, *request.parent);
-    if (!filter.parent) return page_response({}, false);
+    if (!filter.parent) return page_response({});
   }
-  const auto limit = static_cast<std::size_t>(filter.limit);
-  ++filter.limit;  // one more tells whether there is a next page
-  std::vector<Execution> executions = engine.list(filter);
-  const bool more = executions.size() > limit;
-  if (more) executions.resize(limit);
-  return page_response(executions, more);
+  return page_response(engine.list(filter));
 }
 
 Response result_response(const Execution& execution) {

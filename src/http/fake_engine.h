@@ -111,10 +111,12 @@ class FakeEngine : public Engine {
     return std::nullopt;
   }
 
-  std::vector<Execution> list(const ListFilter& filter) override {
-    std::vector<Execution> page = stored;
-    if (page.size() > static_cast<std::size_t>(filter.limit)) page.resize(static_cast<std::size_t>(filter.limit));
-    return page;
+  Page list(const ListFilter& filter) override {
+    PageFiller page(filter.limit);
+    for (const Execution& execution : stored) {
+      if (!page.add(execution)) break;
+    }
+    return page.take();
   }
 
   std::optional<FoundIdentity> find_identity(const std::string&, const std::string&, const std::optional<Scope>&,

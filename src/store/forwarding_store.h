@@ -49,8 +49,10 @@ class ForwardingStore : public Store {
                                                  std::span<const ExecutionId> ids) override {
     return store_->find_all(name_space, ids);
   }
-  std::vector<Execution> list(const ListFilter& filter) override { return store_->list(filter); }
-  std::vector<QueueCount> count() override { return store_->count(); }
+  Page list(const ListFilter& filter) override { return store_->list(filter); }
+  std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
+    return store_->count(name_space);
+  }
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
     return store_->history(run, after, limit);
   }

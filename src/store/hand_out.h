@@ -60,11 +60,13 @@ std::set<ExecutionId> hand_out(Waiters& waiters, std::vector<Execution*> candida
             [](const Execution* a, const Execution* b) { return goes_before(*a, *b); });
   if (waiters.join && !candidates.empty()) waiters.join(candidates);
   waiters.outcomes.resize(waiters.requests.size());
+  std::vector<PageBudget> budgets(waiters.requests.size());
   for (Execution* candidate : candidates) {
     for (std::size_t i = 0; i < waiters.requests.size(); ++i) {
       const ClaimRequest& request = waiters.requests[i];
       ClaimOutcome& outcome = waiters.outcomes[i];
       if (std::ssize(outcome.executions) >= request.limit || !asks_for(request, *candidate)) continue;
+      if (!budgets[i].take(candidate->payload_bytes())) continue;
       start_attempt(*candidate, request.worker, request.secret, request.lease, now);
       std::vector<Event> news = store(*candidate);
       if (candidate->kind == Kind::workflow) outcome.events.push_back(std::move(news));

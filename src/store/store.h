@@ -39,6 +39,7 @@
 #include "core/reuse.h"
 #include "core/workflow.h"
 #include "store/activity_rows.h"
+#include "store/page.h"
 
 namespace hapax {
 
@@ -110,6 +111,7 @@ struct ClaimOutcome {
   std::vector<std::vector<Event>> events;
   // Where fewer than the limit were had: when the clock alone may make more claimable. Absent: only a change will.
   std::optional<Time> next_at;
+  bool more = false;  // it ended at kPageBytes: the rest is claimable now
 
   bool operator==(const ClaimOutcome&) const = default;
 };
@@ -415,9 +417,11 @@ class Store {
     for (const ExecutionId& id : ids) found.push_back(find(name_space, id));
     return found;
   }
-  virtual std::vector<Execution> list(const ListFilter& filter) = 0;  // newest first
-  virtual std::vector<QueueCount> count() = 0;                        // every queue with anything open
-  // Of a run, those after that one, oldest first.
+  // Costs what its namespace has, whatever the others have. Ends early where kPageBytes are reached.
+  virtual Page list(const ListFilter& filter) = 0;
+  // Every queue with anything open; of one namespace, or of all.
+  virtual std::vector<QueueCount> count(const std::optional<std::string>& name_space = std::nullopt) = 0;
+  // Of a run, those after that one, oldest first. Ends early where kPageBytes are reached; none: there are no more.
   virtual std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) = 0;
   virtual std::optional<FoundIdentity> find_identity(const IdentityHash& hash) = 0;
 

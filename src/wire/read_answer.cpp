@@ -124,6 +124,18 @@ Execution read_execution(const Json& document) {
   return execution;
 }
 
+Page read_page(const Json& document) {
+  Page page;
+  static_cast<std::vector<Execution>&>(page) = read_all(document, "executions", read_execution);
+  if (document.find("damaged")) {
+    page.damaged = read_all(document, "damaged", [](const Json& damaged) {
+      return Damaged{required(damaged, "id", ExecutionId::parse), required_text(damaged, "message")};
+    });
+  }
+  page.next = parsed(document, "next_cursor", ExecutionId::parse);
+  return page;
+}
+
 Claimed read_claim(const Json& document) {
   Claimed claimed;
   claimed.execution = read_member(document, "execution", read_execution);

@@ -11,6 +11,8 @@ namespace hapax::wire {
 // Without the lease secret, which an execution's own JSON never has.
 Execution read_execution(const Json& document);
 
+Page read_page(const Json& document);
+
 // An execution with the lease that its claim carries; of a workflow with its events.
 Claimed read_claim(const Json& document);
 

@@ -144,6 +144,23 @@ void write_execution(JsonWriter& out, const Execution& execution) {
   out.end_object();
 }
 
+void write_page(JsonWriter& out, const Page& page) {
+  out.begin_object().key("executions").begin_array();
+  for (const Execution& execution : page) write_execution(out, execution);
+  out.end_array();
+  if (!page.damaged.empty()) {
+    out.key("damaged").begin_array();
+    for (const Damaged& damaged : page.damaged) {
+      out.begin_object().key("id").string(damaged.id.to_string()).key("error").string("StoreCorrupt");
+      out.key("message").string(damaged.what).end_object();
+    }
+    out.end_array();
+  }
+  out.key("next_cursor");
+  page.next ? out.string(page.next->to_string()) : out.null();
+  out.end_object();
+}
+
 void write_tombstone(JsonWriter& out, const Execution& execution) {
   out.begin_object();
   write_names(out, execution);

@@ -13,6 +13,9 @@ namespace hapax::wire {
 // Everything of an execution but its lease secrets.
 void write_execution(JsonWriter& out, const Execution& execution);
 
+// {"executions","damaged"?,"next_cursor"}
+void write_page(JsonWriter& out, const Page& page);
+
 // What is left of a purged one: id, names, status, times, input hash.
 void write_tombstone(JsonWriter& out, const Execution& execution);
 

@@ -89,10 +89,16 @@ class Caller:
         return self.task(id)
 
     def list(self, **filter):
-        query = "&".join(f"{name}={value}" for name, value in filter.items())
-        answer = self.http.get(f"/v1/tasks?{query}")
-        assert answer.status == 200, answer
-        return answer.json["executions"]
+        """Up to `limit`, over as many pages as that takes: a page also ends where its bytes are enough."""
+        limit, found = filter.pop("limit", 100), []
+        while True:
+            query = "&".join(f"{name}={value}" for name, value in {**filter, "limit": limit - len(found)}.items())
+            answer = self.http.get(f"/v1/tasks?{query}")
+            assert answer.status == 200, answer
+            found += answer.json["executions"]
+            filter["cursor"] = answer.json["next_cursor"]
+            if len(found) >= limit or filter["cursor"] is None:
+                return found
 
     def cancel(self, id, key=None):
         return self.control("cancel", id, key)

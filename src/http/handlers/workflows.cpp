@@ -54,9 +54,8 @@ Execution find_run(Engine& engine, const std::string& name_space, const std::str
   return *std::move(found);
 }
 
-Response history_response(const Execution& run, std::vector<Event> events, std::size_t limit) {
-  const bool more = events.size() > limit;
-  if (more) events.resize(limit);
+Response history_response(const Execution& run, const std::vector<Event>& events) {
+  const bool more = !events.empty() && events.back().no < run.run.events;
   JsonWriter out;
   out.begin_object();
   out.key("workflow_id").string(run.idempotency_key.value_or(""));
@@ -83,8 +82,7 @@ void get_history(Backend& backend, Request& request, const Responder& responder)
   backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space,
                                   workflow_id = request.params.at(0), run, after, limit] {
     const Execution found = find_run(engine, name_space, workflow_id, run);
-    return history_response(found, engine.history(name_space, found.id, after, limit + 1),
-                            static_cast<std::size_t>(limit));
+    return history_response(found, engine.history(name_space, found.id, after, limit));
   });
 }
 

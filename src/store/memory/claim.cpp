@@ -13,6 +13,8 @@ void keep_earliest(std::optional<Time>& earliest, Time time) {
   if (!earliest || time < *earliest) earliest = time;
 }
 
+constexpr std::int32_t kAllEvents = std::numeric_limits<std::int32_t>::max();
+
 const QueuePolicy kUnlimited;  // a turn is no task: the limits are of those
 
 // One queue during a claim: its due tasks in order, and what its limits still let through.
@@ -135,6 +137,8 @@ ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
   }
 
   const auto limit = static_cast<std::size_t>(std::max(request.limit, 0));
+  ClaimOutcome outcome;
+  PageBudget budget;
   std::vector<ExecutionId> taken;
   while (taken.size() < limit) {
     QueueTurn* first = nullptr;
@@ -143,11 +147,12 @@ ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
       if (task && (!first || goes_before(*task, *first->next()))) first = &turn;
     }
     if (!first) break;
+    outcome.more = !budget.take(first->next()->payload_bytes());
+    if (outcome.more) break;
     taken.push_back(first->next()->id);
     first->take_next();
   }
 
-  ClaimOutcome outcome;
   if (taken.size() < limit) {
     for (const QueueTurn& turn : turns) {
       if (const auto next_at = turn.next_at()) keep_earliest(outcome.next_at, *next_at);
@@ -158,7 +163,7 @@ ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
                   [&](Execution& task) { start_attempt(task, request.worker, request.secret, request.lease, now); });
     const Execution& taken_one = *tables.find(id);
     if (taken_one.kind == Kind::workflow) {
-      outcome.events.push_back(events_after(tables, id, taken_one.run.seen, std::numeric_limits<std::int32_t>::max()));
+      outcome.events.push_back(events_after(tables, id, taken_one.run.seen, kAllEvents, budget));
     }
     outcome.executions.push_back(taken_one);
   }
@@ -174,7 +179,8 @@ std::set<ExecutionId> hand_out(Tables& tables, Waiters& waiters, const std::set<
   for (Execution& each : found) candidates.push_back(&each);
   return hapax::hand_out(waiters, candidates, *tables.policies, now, [&](const Execution& started) {
     tables.change(started.id, [&](Execution& stored) { stored = started; });
-    return events_after(tables, started.id, started.run.seen, std::numeric_limits<std::int32_t>::max());
+    PageBudget budget;
+    return events_after(tables, started.id, started.run.seen, kAllEvents, budget);
   });
 }
 

@@ -12,14 +12,6 @@ namespace {
 
 using memory::Tables;
 
-bool matches(const Execution& execution, const ListFilter& filter) {
-  return execution.name_space == filter.name_space && execution.kind == filter.kind &&
-         (!filter.queue || execution.queue == *filter.queue) && (!filter.type || execution.type == *filter.type) &&
-         (!filter.idempotency_key || execution.idempotency_key == filter.idempotency_key) &&
-         (!filter.status || execution.status == *filter.status) &&
-         (!filter.parent || execution.parent == filter.parent);
-}
-
 class MemoryStore final : public Store {
  public:
   explicit MemoryStore(const Clock& clock) : clock_(clock), activities_(clock) {}
@@ -55,7 +47,8 @@ class MemoryStore final : public Store {
   }
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
     const std::lock_guard lock(mutex_);
-    return memory::events_after(tables_, run, after, limit);
+    PageBudget budget;
+    return memory::events_after(tables_, run, after, limit, budget);
   }
 
   SweepOutcome sweep(std::int32_t limit) override {
@@ -73,34 +66,13 @@ class MemoryStore final : public Store {
     return execution ? std::optional(*execution) : std::nullopt;
   }
 
-  std::vector<Execution> list(const ListFilter& filter) override {
+  Page list(const ListFilter& filter) override {
     const std::lock_guard lock(mutex_);
-    std::vector<Execution> found;
-    const auto& executions = tables_.executions();
-    auto last = filter.before ? executions.lower_bound(*filter.before) : executions.end();
-    while (last != executions.begin() && std::ssize(found) < filter.limit) {
-      --last;
-      if (matches(last->second, filter)) found.push_back(last->second);
-    }
-    return found;
+    return memory::list(tables_, filter);
   }
-
-  std::vector<QueueCount> count() override {
+  std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
     const std::lock_guard lock(mutex_);
-    std::vector<QueueCount> counts;
-    for (const auto& [name, tasks] : tables_.open()) {
-      if (counts.empty() || counts.back().name_space != name.name_space || counts.back().queue != name.queue) {
-        counts.push_back({name.name_space, name.queue, 0, 0, std::nullopt});
-      }
-      QueueCount& count = counts.back();
-      count.running += tasks.running;
-      for (const auto& [priority, level] : tasks.pending) {
-        count.pending += std::ssize(level);
-        const Time first = level.begin()->first;
-        if (!count.oldest_run_at || first < *count.oldest_run_at) count.oldest_run_at = first;
-      }
-    }
-    return counts;
+    return memory::count(tables_, name_space);
   }
 
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override {

@@ -12,8 +12,15 @@ const Execution* Tables::find(const std::string& name_space, const ExecutionId& 
   return execution && execution->name_space == name_space ? execution : nullptr;
 }
 
+const std::set<ExecutionId>& Tables::ids_in(const std::string& name_space, Kind kind) const {
+  static const std::set<ExecutionId> kNone;
+  const auto found = ids_.find({name_space, kind});
+  return found == ids_.end() ? kNone : found->second;
+}
+
 void Tables::insert(Execution execution) {
   const ExecutionId id = execution.id;
+  ids_[{execution.name_space, execution.kind}].insert(id);
   if (execution.kind == Kind::workflow) runs_.emplace(execution.idempotency_key.value_or(""), id);
   if (execution.parent) steps_.emplace(*execution.parent, id);
   index(executions_.emplace(id, std::move(execution)).first->second);
@@ -100,6 +107,9 @@ bool Tables::may_be_purged(const Execution& execution) const {
 Execution Tables::purge(const ExecutionId& id, Time now) {
   unindex(executions_.at(id));
   Execution execution = std::move(executions_.extract(id).mapped());
+  const auto ids = ids_.find({execution.name_space, execution.kind});
+  ids->second.erase(id);
+  if (ids->second.empty()) ids_.erase(ids);
   const auto is_it = [&](const auto& entry) { return entry.second == id; };
   if (execution.kind == Kind::workflow) {
     std::erase_if(runs_, is_it);

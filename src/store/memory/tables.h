@@ -49,7 +49,7 @@ class Tables {
  public:
   using Closed = std::map<std::tuple<std::string, std::string, Kind>, TimeOrder>;  // by namespace, queue, kind
 
-  const std::map<ExecutionId, Execution>& executions() const { return executions_; }
+  const std::set<ExecutionId>& ids_in(const std::string& name_space, Kind kind) const;
   const std::multimap<std::string, ExecutionId>& runs() const { return runs_; }    // of workflows, by workflow id
   const std::multimap<ExecutionId, ExecutionId>& steps() const { return steps_; }  // by run
   const std::map<QueueName, OpenTasks>& open() const { return open_; }
@@ -121,6 +121,7 @@ class Tables {
   void unindex(const Execution& execution);
 
   std::map<ExecutionId, Execution> executions_;
+  std::map<std::pair<std::string, Kind>, std::set<ExecutionId>> ids_;
   std::map<QueueName, OpenTasks> open_;
   std::multimap<std::string, ExecutionId> runs_;
   std::multimap<ExecutionId, ExecutionId> steps_;

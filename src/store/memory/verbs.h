@@ -22,6 +22,9 @@ void wake_run(Tables& tables, const ExecutionId& id, Effects& effects, Time now)
 std::optional<ExecutionId> latest_run(const Tables& tables, const std::string& name_space,
                                       const std::string& workflow_id);
 TurnOutcome commit_turn(Tables& tables, const Turn& turn, Time now);
-std::vector<Event> events_after(const Tables& tables, const ExecutionId& run, std::int64_t after, std::int32_t limit);
+std::vector<Event> events_after(const Tables& tables, const ExecutionId& run, std::int64_t after, std::int32_t limit,
+                                PageBudget& budget);
+Page list(const Tables& tables, const ListFilter& filter);
+std::vector<QueueCount> count(const Tables& tables, const std::optional<std::string>& name_space);
 
 }  // namespace hapax::memory

@@ -111,13 +111,14 @@ std::optional<ExecutionId> latest_run(const Tables& tables, const std::string& n
   return latest ? std::optional(latest->second) : std::nullopt;
 }
 
-std::vector<Event> events_after(const Tables& tables, const ExecutionId& run, std::int64_t after, std::int32_t limit) {
+std::vector<Event> events_after(const Tables& tables, const ExecutionId& run, std::int64_t after, std::int32_t limit,
+                                PageBudget& budget) {
   std::vector<Event> events;
   const auto history = tables.histories.find(run);
   if (history == tables.histories.end()) return events;
   for (const Event& event : history->second) {
     if (std::ssize(events) >= limit) break;
-    if (event.no > after) events.push_back(event);
+    if (event.no > after && !add_event(events, event, budget)) break;
   }
   return events;
 }

@@ -190,7 +190,8 @@ TEST_F(PostgresActivities, SchemaOfBeforeIsMigrated) {
   store_.reset();
   sql("DROP TABLE hapax.activities, hapax.activity_runs; DROP TYPE hapax.batch_execution, hapax.batch_submission,"
       " hapax.batch_state, hapax.batch_start, hapax.batch_event, hapax.batch_started_submission, hapax.batch_turn,"
-      " hapax.batch_done_step, hapax.batch_step, hapax.batch_run_turn; DROP INDEX hapax.running_keys;"
+      " hapax.batch_done_step, hapax.batch_step, hapax.batch_run_turn; DROP INDEX hapax.running_keys, hapax.in_queue, "
+      "hapax.suspended;"
       " DROP SEQUENCE hapax.keyed; ALTER TABLE hapax.executions DROP COLUMN key_shelf, DROP COLUMN done_secret,"
       " DROP COLUMN done_by, DROP COLUMN done_result, DROP COLUMN done_event;"
       " CREATE INDEX keys ON hapax.executions (key_hash);"

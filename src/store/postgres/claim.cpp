@@ -27,8 +27,9 @@ constexpr std::int64_t kChunkOfKeys = 512;  // where some may have to be parked
 const QueuePolicy kUnlimited;  // a turn is no task: the limits are of those
 
 const Statement kDue{
-    "due", fmt::format("{} SELECT s.spot, {} FROM {} JOIN {} ON true LIMIT $5::int8", kLevels, row_columns(true),
-                       due_rows("$2::int8", "FOR UPDATE SKIP LOCKED"), lookup("executions", "id", "s.id", "e"))};
+    "due", fmt::format("{} SELECT s.spot, octet_length(e.input), {} FROM {} JOIN {} ON true LIMIT $5::int8", kLevels,
+                       row_columns_with_input_up_to("$6::int8"), due_rows("$2::int8", "FOR UPDATE SKIP LOCKED"),
+                       lookup("executions", "id", "s.id", "e"))};
 
 const Statement kNextRunAt{"next_run_at", kLevels + R"sql(
 SELECT min(n.run_at) FROM level l, LATERAL (
@@ -85,7 +86,7 @@ class QueueTurn {
     scan_began_ = ScanPace::Clock::now();
     Parameters parameters;
     parameters.int4(queue_no_).time(workspace_.now()).int4(scan_from_.priority).int8(to_ms(scan_from_.run_at));
-    workspace_.connection().send(kDue, parameters.int8(chunk_));
+    workspace_.connection().send(kDue, parameters.int8(chunk_).int8(kPageBytes / chunk_));
   }
   void receive_scan() {
     scanned_ = workspace_.connection().receive();
@@ -126,6 +127,7 @@ class QueueTurn {
       take(*policy_.rate_limit, rate_, workspace_.now(), 1);
       rate_changed_ = true;
     }
+    if (row.execution.input.empty()) row.execution.input = read_input(workspace_.connection(), row.execution.id);
     start_attempt(row.execution, request.worker, request.secret, request.lease, workspace_.now());
     started_.add(row.execution, row.spot);
     claim_.ended_at(queue_no_, row.execution);
@@ -192,6 +194,7 @@ class QueueTurn {
       Cells cells(rows, i);
       Row& row = candidates_.emplace_back();
       row.spot = cells.raw<Spot>();
+      row.input_bytes = cells.integer();
       read_row(cells, row);
       any_key = any_key || row.execution.concurrency_key;
     }
@@ -288,6 +291,7 @@ ClaimOutcome claim_one(Connection& connection, const ClaimRequest& request, cons
     for (QueueTurn* turn : turns) turn->receive_scan();
   }
   ClaimOutcome outcome;
+  PageBudget budget;
   while (std::ssize(outcome.executions) < limit) {
     QueueTurn* first = nullptr;
     for (QueueTurn* turn : turns) {
@@ -295,6 +299,8 @@ ClaimOutcome claim_one(Connection& connection, const ClaimRequest& request, cons
       if (candidate && (!first || goes_before(candidate->execution, first->next()->execution))) first = turn;
     }
     if (!first) break;
+    outcome.more = !budget.take(first->next()->payload_bytes());
+    if (outcome.more) break;
     outcome.executions.push_back(first->take_next(request));
   }
   for (QueueTurn* turn : turns) {
@@ -375,14 +381,14 @@ std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> reques
   if (!queue_no) return long_way(requests);
   ClaimOutcome taken;
   try {
-    taken.executions = take_due(requests.front(), *queue_no);
+    taken = take_due(requests.front(), *queue_no);
   } catch (const Failure& failure) {
     if (failure.code() != Failure::Code::unavailable)
       throw;  // nothing was taken: perhaps somebody was waited for too long
   }
   ClaimRequest rest = requests.front();
   rest.limit -= static_cast<std::int32_t>(taken.executions.size());
-  if (rest.limit == 0) return {std::move(taken)};
+  if (taken.more || rest.limit == 0) return {std::move(taken)};
   try {
     std::vector<ClaimOutcome> outcomes = long_way({&rest, 1});
     std::vector<Execution>& others = outcomes.front().executions;

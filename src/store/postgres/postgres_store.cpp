@@ -114,8 +114,10 @@ class PostgresStore final : public Store {
                                                  std::span<const ExecutionId> ids) override {
     return postgres::find_all(runner_, name_space, ids);
   }
-  std::vector<Execution> list(const ListFilter& filter) override { return postgres::list(runner_, filter); }
-  std::vector<QueueCount> count() override { return postgres::count(runner_); }
+  Page list(const ListFilter& filter) override { return postgres::list(runner_, filter); }
+  std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
+    return postgres::count(runner_, name_space);
+  }
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override {
     return postgres::find_identity(runner_, hash);
   }

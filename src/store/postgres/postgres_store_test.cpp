@@ -83,6 +83,7 @@ TEST_F(PostgresSchema, HasTheRowsOfBatchesAsTheyAreSent) {
 
 // Back to how it was before the indexes of hashes and keys were made smaller.
 constexpr const char* kBeforeSmallerIndexes = R"sql(
+DROP INDEX hapax.in_queue, hapax.suspended;
 DROP TYPE hapax.batch_step, hapax.batch_run_turn;
 DROP SEQUENCE hapax.keyed;
 ALTER TABLE hapax.identities ALTER COLUMN hash TYPE bytea USING NULL::bytea;

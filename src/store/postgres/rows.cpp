@@ -143,12 +143,13 @@ std::string insert_facts(const std::string& values, const std::string& alias) {
 }
 
 std::string lookup_key(const std::string& first_shelf, const std::string& key_hash, const std::string& key,
-                       const std::string& alias) {
+                       const std::string& alias, const std::string& queues) {
   return fmt::format(
       "generate_series({}, (SELECT ((k.last_value >> {}) + 1)::int4 FROM keyed k)) AS b (shelf), LATERAL (SELECT * "
       "FROM executions x"
-      " WHERE x.key_shelf = b.shelf AND x.key_hash = {} AND x.idempotency_key = {} OFFSET 0) {}",
-      first_shelf, kShelfBits, key_hash, key, alias);
+      " WHERE x.key_shelf = b.shelf AND x.key_hash = {} AND x.queue_no = ANY({}) AND x.idempotency_key = {} OFFSET 0) "
+      "{}",
+      first_shelf, kShelfBits, key_hash, queues, key, alias);
 }
 
 std::string select_list(std::span<const Column> columns, const ColumnValues& values, const std::string& alias) {
@@ -324,19 +325,26 @@ std::string of_alias(std::span<const char* const> columns, const char* alias) {
   return out;
 }
 
-std::string begun_columns(bool with_input) {
-  return fmt::format("{}, {}, {}", of_alias(kBegunFacts, "e"), with_input ? "e.input" : "''::bytea",
-                     of_alias(kBegunState, "s"));
+std::string begun_columns(const std::string& input) {
+  return fmt::format("{}, {}, {}", of_alias(kBegunFacts, "e"), input, of_alias(kBegunState, "s"));
+}
+
+std::string row_columns(const std::string& input) {
+  return fmt::format("{}, {}, {}, coalesce((SELECT true FROM executions p WHERE p.id = e.parent), false)",
+                     begun_columns(input), of_alias(kOtherFacts, "e"), of_alias(kOtherState, "s"));
+}
+
+std::string input_up_to(const std::string& bytes) {
+  return fmt::format("CASE WHEN octet_length(e.input) <= {} THEN e.input ELSE ''::bytea END", bytes);
 }
 
 }  // namespace
 
-std::string begun_columns() { return begun_columns(true); }
+std::string begun_columns_with_input_up_to(const std::string& bytes) { return begun_columns(input_up_to(bytes)); }
 
-std::string row_columns(bool with_input) {
-  return fmt::format("{}, {}, {}, coalesce((SELECT true FROM executions p WHERE p.id = e.parent), false)",
-                     begun_columns(with_input), of_alias(kOtherFacts, "e"), of_alias(kOtherState, "s"));
-}
+std::string row_columns(bool with_input) { return row_columns(std::string(with_input ? "e.input" : "''::bytea")); }
+
+std::string row_columns_with_input_up_to(const std::string& bytes) { return row_columns(input_up_to(bytes)); }
 
 void read_begun(Cells& cells, Execution& e) {
   e.id = cells.raw<ExecutionId>();

@@ -95,10 +95,10 @@ void write_ledger_hash(Values& values, const IdentityHash& hash);
 // last shelf of the index `keys`.
 std::string insert_facts(const std::string& values, const std::string& alias);
 inline constexpr int kShelfBits = 18;  // of the number of keys on a shelf: some 8 MB of index
-// The executions of that key, from all shelves but those before the first that has any, which QueueBook knows. The key's number finds
+// The executions of that key in these queues (an array), from all shelves but those before the first that has any, which QueueBook knows. The key's number finds
 // them, the key itself tells them apart.
 std::string lookup_key(const std::string& first_shelf, const std::string& key_hash, const std::string& key,
-                       const std::string& alias);
+                       const std::string& alias, const std::string& queues);
 
 // "LATERAL (SELECT * FROM open x WHERE x.id = g.id OFFSET 0) s": for each row before it, the one of that key. A plain join
 // leaves it to the planner where to begin, and a plan that was made while the table was small would begin with all of the table.
@@ -130,16 +130,21 @@ struct Row {
   bool parent_exists = false;
   Place stored = Place::nowhere;  // where its state is in the database
   Spot spot;                      // of what a claim has locked
+  std::int64_t input_bytes = 0;   // of what a claim has locked, whether the input was read or not
+
+  std::int64_t payload_bytes() const { return execution.payload_bytes() + (execution.input.empty() ? input_bytes : 0); }
 };
 
 // What a statement must select to be read by read_row: facts of `e`, state of `s`.
 std::string row_columns(bool with_input);
+// The same with its input only up to that many bytes, or else as empty, which no input is.
+std::string row_columns_with_input_up_to(const std::string& bytes);
 // Reads an execution, but for the names of its queue.
 void read_row(Cells& cells, Row& row);
 
 // The same of a task that a claim has just begun, without what the claim itself knows: where it found the task, and what an attempt
 // begins with. Every value that a statement gives back is paid for twice, here and there.
-std::string begun_columns();
+std::string begun_columns_with_input_up_to(const std::string& bytes);
 void read_begun(Cells& cells, Execution& task);
 
 // The columns of a batch of rows, filled one by one.

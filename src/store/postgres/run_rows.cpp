@@ -64,7 +64,7 @@ void PostgresRows::append(const ExecutionId& run, const std::vector<Event>& even
 }
 
 std::vector<Event> PostgresRows::events(const ExecutionId& run) {
-  send_read_events(connection(), run, 0, kAllEvents);
+  send_read_events(connection(), run, 0, kAllEvents, std::numeric_limits<std::int64_t>::max());
   return receive_events(connection());
 }
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "store/page.h"
 #include "store/postgres/rows.h"
 
 namespace hapax::postgres {
@@ -31,14 +34,25 @@ std::string events_after(const std::string& run, const std::string& no, const st
       names(kEventColumns, "x"), run, no, select_list(kEventColumns, of_step, "d"), steps);
 }
 
-const Statement kEvents{"read_events", fmt::format("SELECT {} FROM {} e LIMIT $3::int8", names(kEventColumns, "e"),
-                                                   events_after("$1::uuid", "$2::int8", "true"))};
+// As many of these as weigh that much, and always the first.
+std::string bounded(const std::string& events, const std::string& bytes) {
+  return fmt::format(
+      "(SELECT w.* FROM (SELECT v.*, sum(coalesce(octet_length(v.value), 0) + coalesce(octet_length(v.error_message), "
+      "0))"
+      " OVER (ORDER BY v.no) AS upto FROM {} v) w WHERE w.upto <= {} OR w.upto = coalesce(octet_length(w.value), 0)"
+      " + coalesce(octet_length(w.error_message), 0))",
+      events, bytes);
+}
+
+const Statement kEvents{"read_events",
+                        fmt::format("SELECT {} FROM {} e ORDER BY e.no LIMIT $3::int8", names(kEventColumns, "e"),
+                                    bounded(events_after("$1::uuid", "$2::int8", "true"), "$4::int8"))};
 // A turn knows what was done within it: only who begins anew is told of such steps.
 const Statement kNews{
     "read_news",
     fmt::format("SELECT g.place, {} FROM unnest($1::uuid[], $2::int8[]) WITH ORDINALITY AS g (run, seen, place),"
-                " LATERAL {} e",
-                names(kEventColumns, "e"), events_after("g.run", "g.seen", "g.seen = 0"))};
+                " LATERAL {} e ORDER BY g.place, e.no",
+                names(kEventColumns, "e"), bounded(events_after("g.run", "g.seen", "g.seen = 0"), "$3::int8"))};
 const Statement kEraseEvents{"erase_events", "DELETE FROM events WHERE run = ANY($1::uuid[])"};
 const Statement kEraseEventsOfSteps{
     "erase_events_of_steps",
@@ -46,8 +60,9 @@ const Statement kEraseEventsOfSteps{
 
 const Statement kLatest{
     "latest_run",
-    "SELECT e.id FROM " + lookup_key("$4::int4", "$1::int4", "$2::bytea", "e") +
-        " WHERE e.kind = 1 AND (SELECT q.name_space FROM queues q WHERE q.queue_no = e.queue_no) = $3::bytea"
+    "SELECT e.id FROM " +
+        lookup_key("$4::int4", "$1::int4", "$2::bytea", "e",
+                   "ARRAY(SELECT q.queue_no FROM queues q WHERE q.name_space = $3::bytea AND q.kind = 1)") +
         " ORDER BY e.created_at DESC, e.id DESC LIMIT 1"};
 const Statement kPutWait{
     "put_wait",
@@ -136,8 +151,9 @@ void erase_events(Connection& connection, const ExecutionId& run) {
   }
 }
 
-void send_read_events(Connection& connection, const ExecutionId& run, std::int64_t after, std::int32_t limit) {
-  connection.send(kEvents, Parameters().raw(run).int8(after).int8(limit));
+void send_read_events(Connection& connection, const ExecutionId& run, std::int64_t after, std::int32_t limit,
+                      std::int64_t bytes) {
+  connection.send(kEvents, Parameters().raw(run).int8(after).int8(limit).int8(bytes));
 }
 
 std::vector<Event> receive_events(Connection& connection) {
@@ -157,7 +173,9 @@ void send_read_news(Connection& connection, const std::vector<const Execution*>&
     seen.integer(run->run.seen);
   }
   Parameters parameters;
-  parameters.array(std::move(ids)).array(std::move(seen));
+  parameters.array(std::move(ids))
+      .array(std::move(seen))
+      .int8(kPageBytes / std::max<std::int64_t>(std::ssize(runs), 1));
   connection.send(kNews, parameters);
 }
 

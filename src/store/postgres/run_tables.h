@@ -33,7 +33,8 @@ class RunChanges {
 
 void erase_events(Connection& connection, const ExecutionId& run);
 // What is sent here is received there.
-void send_read_events(Connection& connection, const ExecutionId& run, std::int64_t after, std::int32_t limit);
+void send_read_events(Connection& connection, const ExecutionId& run, std::int64_t after, std::int32_t limit,
+                      std::int64_t bytes);
 std::vector<Event> receive_events(Connection& connection);
 // Of each of these runs, in order, the events after those that its last turn has seen.
 void send_read_news(Connection& connection, const std::vector<const Execution*>& runs);

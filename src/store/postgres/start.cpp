@@ -20,6 +20,7 @@ std::string start_sql() {
 
 const Statement kStart{"start", start_sql()};
 
+const Statement kReadInput{"read_input", "SELECT input FROM executions WHERE id = $1::uuid"};
 const Statement kReadInputs{"read_inputs", "SELECT id, input FROM executions WHERE id = ANY($1::uuid[])"};
 
 // Of workflows: the events that they are handed out with, and the input where it was not locked with the rest.
@@ -58,6 +59,11 @@ void complete(Connection& connection, Waiters& waiters) {
 }
 
 }  // namespace
+
+std::string read_input(Connection& connection, const ExecutionId& id) {
+  const Rows rows = connection.run(kReadInput, Parameters().raw(id));
+  return rows.empty() ? std::string() : Cells(rows, 0).text();
+}
 
 Starts::Starts() : started_(start_rows()) {}
 

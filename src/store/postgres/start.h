@@ -8,6 +8,8 @@
 
 namespace hapax::postgres {
 
+std::string read_input(Connection& connection, const ExecutionId& id);  // empty: it is gone
+
 // Attempts on executions that are stored and locked, gathered.
 class Starts {
  public:

@@ -8,6 +8,7 @@
 
 #include "store/hand_out.h"
 #include "store/postgres/due.h"
+#include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
 
 namespace hapax::postgres {
@@ -17,7 +18,8 @@ namespace {
 // 'hapa' in ASCII: with the number of a queue, the lock of whoever takes the short way through it.
 constexpr std::int32_t kTakeLock = 0x68617061;
 
-// start_attempt() and Execution::due_at(), as SQL: $6 is the lease in milliseconds, $7 its secret, $8 the worker.
+// start_attempt() and Execution::due_at(), as SQL: $6 is the lease in milliseconds, $7 its secret, $8 the worker, $9 the longest
+// input that is read at once.
 //
 // Nothing is locked before it is changed, which would cost as much as half the change. So nobody else may be at these rows: of two
 // processes that come this way one turns back, and a row that anybody has locked, now or in a transaction that came to nothing, sends them all the
@@ -38,9 +40,9 @@ UPDATE open s SET status = {3}, attempt = s.attempt + 1, started_at = {6}, worke
 FROM executions e
 WHERE s.ctid = ANY((SELECT list FROM spots)::tid[]) AND s.status + 0 = {4} AND NOT s.parked AND s.run_at <= {6}
   AND (s.deadline_at IS NULL OR s.deadline_at > {6}) AND e.id = ANY(ARRAY[s.id])
-RETURNING {6}, s.ctid, {5})sql",
+RETURNING {6}, s.ctid, octet_length(e.input), {5})sql",
                      kLevels, due_rows(now, ""), kTakeLock, static_cast<int>(Status::running),
-                     static_cast<int>(Status::pending), begun_columns(), now);
+                     static_cast<int>(Status::pending), begun_columns_with_input_up_to("$9::int8"), now);
 }
 
 const Statement kTake{"take", take_sql()};
@@ -61,25 +63,26 @@ std::optional<std::int32_t> Claim::short_way(std::span<const ClaimRequest> reque
   return known.is_full && !known.has_keys ? queue_no : std::nullopt;
 }
 
-std::vector<Execution> Claim::take_due(const ClaimRequest& request, std::int32_t queue_no) {
+ClaimOutcome Claim::take_due(const ClaimRequest& request, std::int32_t queue_no) {
   std::unique_lock alone(taking_);  // or one of two would have to turn back
   const Position from = begin_of(queue_no);
   const auto began = ScanPace::Clock::now();
   Parameters parameters;
   parameters.int4(queue_no).int8_if(runner_.now_parameter()).int4(from.priority).int8(to_ms(from.run_at));
   parameters.int8(request.limit).int8(request.lease.count()).raw(request.secret).bytes(request.worker);
-  const Rows rows = runner_.run_at_once(kTake, parameters);
+  const Rows rows = runner_.run_at_once(kTake, parameters.int8(kPageBytes / request.limit));
   if (!from.is_known()) scanned(queue_no, ScanPace::Clock::now() - began, rows.size());
   alone.unlock();  // what was taken is read while the next one takes
 
-  std::vector<Execution> taken;
-  taken.reserve(static_cast<std::size_t>(rows.size()));
+  std::vector<Row> taken(static_cast<std::size_t>(rows.size()));
   for (int i = 0; i < rows.size(); ++i) {
     Cells cells(rows, i);
+    Row& row = taken[static_cast<std::size_t>(i)];
     const Time now = cells.time();
     if (i == 0) runner_.note(now);
     const auto spot = cells.raw<Spot>();
-    Execution& task = taken.emplace_back();
+    row.input_bytes = cells.integer();
+    Execution& task = row.execution;
     read_begun(cells, task);
     runner_.spots().put(task.id, spot);
     task.name_space = request.name_space;
@@ -90,9 +93,34 @@ std::vector<Execution> Claim::take_due(const ClaimRequest& request, std::int32_t
     task.lease_secret = request.secret;
     task.lease_expires_at = now + request.lease;
   }
-  if (!std::is_sorted(taken.begin(), taken.end(), goes_before)) std::sort(taken.begin(), taken.end(), goes_before);
-  if (!taken.empty()) ended_at(queue_no, taken.back());
-  return taken;
+  const auto first = [](const Row& a, const Row& b) { return goes_before(a.execution, b.execution); };
+  if (!std::is_sorted(taken.begin(), taken.end(), first)) std::sort(taken.begin(), taken.end(), first);
+  if (!taken.empty()) ended_at(queue_no, taken.back().execution);
+  return keep_what_fits(std::move(taken));
+}
+
+// Long inputs are read one by one. What does not fit into the answer is given back.
+ClaimOutcome Claim::keep_what_fits(std::vector<Row> taken) {
+  ClaimOutcome outcome;
+  outcome.executions.reserve(taken.size());
+  PageBudget budget;
+  std::vector<Extension> returned;
+  for (Row& row : taken) {
+    Execution& task = row.execution;
+    if (!returned.empty() || !budget.take(row.payload_bytes())) {
+      returned.push_back({{task.id, task.attempt, *task.lease_secret}, Duration::zero(), task.name_space});
+      continue;
+    }
+    if (task.input.empty()) {
+      task.input = runner_.read([&](Workspace& workspace) { return read_input(workspace.connection(), task.id); });
+    }
+    outcome.executions.push_back(std::move(task));
+  }
+  if (returned.empty()) return outcome;
+  extend(runner_, returned);
+  forget_positions();
+  outcome.more = true;
+  return outcome;
 }
 
 }  // namespace hapax::postgres

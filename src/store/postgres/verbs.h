@@ -68,7 +68,8 @@ class Claim {
 
   // The queue of the one request, if it may be served the short way.
   std::optional<std::int32_t> short_way(std::span<const ClaimRequest> requests);
-  std::vector<Execution> take_due(const ClaimRequest& request, std::int32_t queue_no);
+  ClaimOutcome take_due(const ClaimRequest& request, std::int32_t queue_no);
+  ClaimOutcome keep_what_fits(std::vector<Row> taken);
 
   std::vector<ClaimOutcome> long_way(std::span<const ClaimRequest> requests);
   std::vector<ClaimOutcome> run(Connection& connection, std::span<const ClaimRequest> requests, bool unpark);
@@ -112,8 +113,11 @@ PurgeOutcome purge(Runner& runner, std::int32_t limit);
 
 std::vector<std::optional<Execution>> find_all(Runner& runner, const std::string& name_space,
                                                std::span<const ExecutionId> ids);
-std::vector<Execution> list(Runner& runner, const ListFilter& filter);
-std::vector<QueueCount> count(Runner& runner);
+// Sent before what may have to walk through much: it ends after ten seconds.
+extern const Statement kBoundedRead;
+std::vector<Row> read_whole(Workspace& workspace, std::span<const ExecutionId> ids);  // in no order
+Page list(Runner& runner, const ListFilter& filter);
+std::vector<QueueCount> count(Runner& runner, const std::optional<std::string>& name_space);
 std::optional<FoundIdentity> find_identity(Runner& runner, const IdentityHash& hash);
 std::vector<std::optional<ExecutionId>> owners(Runner& runner, std::span<const OwnerQuery> queries);
 std::vector<Event> history(Runner& runner, const ExecutionId& run, std::int64_t after, std::int32_t limit);

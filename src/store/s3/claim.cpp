@@ -9,6 +9,7 @@ namespace hapax::s3 {
 namespace {
 
 constexpr int kRounds = 100;
+constexpr std::size_t kReadAtOnce = 16;  // objects: each may be large
 
 struct Pick {
   QueueTurn* turn;
@@ -40,6 +41,7 @@ bool is_sure(const Batch& batch, std::deque<QueueTurn>& turns) {
     for (Candidate* candidate : turn.unread()) unread.push_back(candidate);
   }
   if (unread.empty()) return true;
+  unread.resize(std::min(unread.size(), kReadAtOnce));
   std::vector<std::string> names;
   for (const Candidate* candidate : unread) names.push_back(task_name(candidate->hint.id));
   const auto found = batch.bucket.take(names);
@@ -49,6 +51,17 @@ bool is_sure(const Batch& batch, std::deque<QueueTurn>& turns) {
   }
   for (QueueTurn& turn : turns) turn.drop_unclaimable();
   return false;
+}
+
+// How many of the picks fit into the answer, beside what was taken, as far as they have been read.
+std::size_t fitting(const std::vector<TaskDocument>& taken, const std::vector<Pick>& picks) {
+  PageBudget budget;
+  for (const TaskDocument& document : taken) budget.add(document.execution.payload_bytes());
+  for (std::size_t i = 0; i < picks.size(); ++i) {
+    const auto& document = picks[i].candidate->document;
+    if (document && !budget.take(document->execution.payload_bytes())) return i;
+  }
+  return picks.size();
 }
 
 // Gives the picked ones their leases. Those that somebody else took meanwhile are not among what comes back.
@@ -87,10 +100,16 @@ ClaimOutcome claim(const Batch& batch, const ClaimRequest& request) {
     if (request.tasks) turns.emplace_back(batch, request.name_space, queue, Kind::task);
     if (request.workflows) turns.emplace_back(batch, request.name_space, queue, Kind::workflow);
   }
-  const auto limit = static_cast<std::size_t>(std::max(request.limit, 0));
+  auto limit = static_cast<std::size_t>(std::max(request.limit, 0));
+  ClaimOutcome outcome;
   std::vector<TaskDocument> taken;
   for (int round = 0; taken.size() < limit && round < kRounds; ++round) {
-    const auto picks = choose(turns, limit - taken.size());
+    auto picks = choose(turns, limit - taken.size());
+    if (const std::size_t fit = fitting(taken, picks); fit < picks.size()) {
+      outcome.more = true;
+      limit = taken.size() + fit;
+      continue;
+    }
     if (!is_sure(batch, turns)) continue;
     if (picks.empty()) break;
     auto more = take(batch, request, turns, picks);
@@ -100,7 +119,6 @@ ClaimOutcome claim(const Batch& batch, const ClaimRequest& request) {
     for (QueueTurn& turn : turns) turn.reload();
   }
 
-  ClaimOutcome outcome;
   if (taken.size() < limit) {
     for (const QueueTurn& turn : turns) {
       const auto next_at = turn.next_at();
@@ -111,11 +129,13 @@ ClaimOutcome claim(const Batch& batch, const ClaimRequest& request) {
     const Execution &a = one.execution, &b = other.execution;
     return std::tuple(b.priority, a.run_at, a.id) < std::tuple(a.priority, b.run_at, b.id);
   });
+  PageBudget budget;
   for (TaskDocument& document : taken) {
+    budget.add(document.execution.payload_bytes());
     if (document.execution.kind == Kind::workflow) {
       std::vector<Event>& events = outcome.events.emplace_back();
-      for (const Event& event : document.history) {
-        if (event.no > document.execution.run.seen) events.push_back(event);
+      for (Event& event : document.history) {
+        if (event.no > document.execution.run.seen && !add_event(events, std::move(event), budget)) break;
       }
     }
     outcome.executions.push_back(std::move(document.execution));

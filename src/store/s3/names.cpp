@@ -172,6 +172,13 @@ std::string transaction_name(std::string_view id) { return fmt::format("{}{}", k
 std::string ready_prefix(std::string_view name_space, std::string_view queue, Kind kind) {
   return fmt::format("{}{}/{}/{}/", kReady, escape(name_space), escape(queue), letter(kind));
 }
+std::string closed_prefix(std::string_view name_space, std::string_view queue, Kind kind) {
+  return fmt::format("{}{}/{}/{}/", kClosed, escape(name_space), escape(queue), letter(kind));
+}
+std::string namespace_prefix(std::string_view hints, std::string_view name_space) {
+  return fmt::format("{}{}/", hints, escape(name_space));
+}
+std::string all_runs_prefix(std::string_view name_space) { return fmt::format("runs/{}/", escape(name_space)); }
 std::string steps_prefix(const ExecutionId& run) { return fmt::format("steps/{}/", hex(run)); }
 
 namespace {

@@ -74,6 +74,10 @@ inline constexpr std::string_view kDue = "due/";
 inline constexpr std::string_view kClosed = "closed/";
 
 std::string ready_prefix(std::string_view name_space, std::string_view queue, Kind kind);
+std::string closed_prefix(std::string_view name_space, std::string_view queue, Kind kind);
+// Of all queues of a namespace, below kReady or kClosed; of all its workflows.
+std::string namespace_prefix(std::string_view hints, std::string_view name_space);
+std::string all_runs_prefix(std::string_view name_space);
 std::string steps_prefix(const ExecutionId& run);
 std::string runs_prefix(std::string_view name_space, std::string_view workflow_id);
 

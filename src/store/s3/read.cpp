@@ -9,8 +9,8 @@ namespace hapax::s3 {
 
 namespace {
 
-// How many objects are read at once where it is not known how many will be of use.
-constexpr std::size_t kReadAtOnce = 64;
+// How many objects are read at once: each may be large.
+constexpr std::size_t kReadAtOnce = 16;
 
 template <class Visit>
 void for_each_listed(Bucket& bucket, const std::string& prefix, Visit visit) {
@@ -31,27 +31,46 @@ bool matches(const Execution& execution, const ListFilter& filter) {
          (!filter.parent || execution.parent == filter.parent);
 }
 
-// Names only; of as few executions as the filter lets know without reading them.
+// Names only, of as few executions as the filter lets know without reading them, and none of another namespace. What is on its
+// way from one status to the next has the hints of both for a while; so they are listed in that order.
 std::vector<ExecutionId> candidates(Bucket& bucket, const ListFilter& filter) {
   std::vector<ExecutionId> ids;
-  const auto add = [&](const std::optional<ExecutionId>& id) {
-    if (id && (!filter.before || *id < *filter.before)) ids.push_back(*id);
-  };
   const auto add_hinted = [&](const std::string& prefix) {
     for_each_listed(bucket, prefix, [&](const std::string& name) {
-      if (const auto hint = Hint::parse(name)) add(hint->id);
+      const auto hint = Hint::parse(name);
+      if (!hint || (filter.before && hint->id >= *filter.before)) return;
+      if (hint->kind == Hint::Kind::running && hint->name_space != filter.name_space) return;
+      ids.push_back(hint->id);
     });
   };
+  const auto may_be = [&](bool status) { return !filter.status || status; };
   if (filter.parent) {
     add_hinted(steps_prefix(*filter.parent));
-  } else if (filter.kind == Kind::workflow && filter.idempotency_key) {
-    add_hinted(runs_prefix(filter.name_space, *filter.idempotency_key));
+  } else if (filter.kind == Kind::workflow) {
+    add_hinted(filter.idempotency_key ? runs_prefix(filter.name_space, *filter.idempotency_key)
+                                      : all_runs_prefix(filter.name_space));
   } else {
-    for_each_listed(bucket, std::string(kTasks), [&](const std::string& name) { add(task_id(name)); });
+    if (may_be(filter.status == Status::pending)) {
+      add_hinted(filter.queue ? ready_prefix(filter.name_space, *filter.queue, filter.kind)
+                              : namespace_prefix(kReady, filter.name_space));
+    }
+    if (may_be(filter.status == Status::running)) add_hinted(std::string(kRunning));
+    if (may_be(filter.status && is_closed(*filter.status))) {
+      add_hinted(filter.queue ? closed_prefix(filter.name_space, *filter.queue, filter.kind)
+                              : namespace_prefix(kClosed, filter.name_space));
+    }
   }
   std::sort(ids.begin(), ids.end(), std::greater<>());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
+}
+
+// The steps of a run of another namespace are not even counted.
+bool is_foreign(Bucket& bucket, const ListFilter& filter) {
+  if (!filter.parent) return false;
+  const std::string name = task_name(*filter.parent);
+  const Found parent = bucket.look({&name, 1}).front();
+  return parent.exists() && read_task(parent.content).execution.name_space != filter.name_space;
 }
 
 }  // namespace
@@ -64,23 +83,23 @@ std::optional<Execution> find(Bucket& bucket, const std::string& name_space, con
   return execution.name_space == name_space ? std::optional(std::move(execution)) : std::nullopt;
 }
 
-std::vector<Execution> list(Bucket& bucket, const ListFilter& filter) {
-  std::vector<Execution> executions;
+Page list(Bucket& bucket, const ListFilter& filter) {
+  PageFiller page(filter.limit);
+  if (filter.limit <= 0 || is_foreign(bucket, filter)) return page.take();
   const std::vector<ExecutionId> ids = candidates(bucket, filter);
   for (std::size_t from = 0; from < ids.size(); from += kReadAtOnce) {
     std::vector<std::string> names;
     for (std::size_t i = from; i < std::min(from + kReadAtOnce, ids.size()); ++i) names.push_back(task_name(ids[i]));
     for (const Found& found : bucket.look(names)) {
-      if (std::ssize(executions) >= filter.limit) return executions;
       if (!found.exists()) continue;
       Execution execution = read_task(found.content).execution;
-      if (matches(execution, filter)) executions.push_back(std::move(execution));
+      if (matches(execution, filter) && !page.add(std::move(execution))) return page.take();
     }
   }
-  return executions;
+  return page.take();
 }
 
-std::vector<QueueCount> count(Bucket& bucket) {
+std::vector<QueueCount> count(Bucket& bucket, const std::optional<std::string>& name_space) {
   std::map<std::pair<std::string, std::string>, QueueCount> queues;
   std::set<ExecutionId> pending, running;  // one may have a hint left over besides its own
   const auto queue_of = [&](const Hint& hint) -> QueueCount& {
@@ -89,7 +108,8 @@ std::vector<QueueCount> count(Bucket& bucket) {
     queue.queue = hint.queue;
     return queue;
   };
-  for_each_listed(bucket, std::string(kReady), [&](const std::string& name) {
+  const std::string ready = name_space ? namespace_prefix(kReady, *name_space) : std::string(kReady);
+  for_each_listed(bucket, ready, [&](const std::string& name) {
     const auto hint = Hint::parse(name);
     if (!hint || !pending.insert(hint->id).second) return;
     QueueCount& queue = queue_of(*hint);
@@ -98,7 +118,8 @@ std::vector<QueueCount> count(Bucket& bucket) {
   });
   for_each_listed(bucket, std::string(kRunning), [&](const std::string& name) {
     const auto hint = Hint::parse(name);
-    if (hint && running.insert(hint->id).second) ++queue_of(*hint).running;
+    if (!hint || (name_space && hint->name_space != *name_space)) return;
+    if (running.insert(hint->id).second) ++queue_of(*hint).running;
   });
   std::vector<QueueCount> counts;
   for (auto& [name, queue] : queues) counts.push_back(std::move(queue));
@@ -110,9 +131,10 @@ std::vector<Event> history(Bucket& bucket, const ExecutionId& run, std::int64_t 
   const Found found = bucket.look({&name, 1}).front();
   std::vector<Event> events;
   if (!found.exists()) return events;
+  PageBudget budget;
   for (Event& event : read_task(found.content).history) {
     if (std::ssize(events) >= limit) break;
-    if (event.no > after) events.push_back(std::move(event));
+    if (event.no > after && !add_event(events, std::move(event), budget)) break;
   }
   return events;
 }

@@ -85,13 +85,13 @@ class S3Store final : public Store {
     Bucket bucket(*objects_);
     return s3::find(bucket, name_space, id);
   }
-  std::vector<Execution> list(const ListFilter& filter) override {
+  Page list(const ListFilter& filter) override {
     Bucket bucket(*objects_);
     return s3::list(bucket, filter);
   }
-  std::vector<QueueCount> count() override {
+  std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
     Bucket bucket(*objects_);
-    return s3::count(bucket);
+    return s3::count(bucket, name_space);
   }
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
     Bucket bucket(*objects_);

@@ -49,8 +49,8 @@ PurgeOutcome purge(const Batch& batch, std::int32_t limit);
 // ---- reading
 
 std::optional<Execution> find(Bucket& bucket, const std::string& name_space, const ExecutionId& id);
-std::vector<Execution> list(Bucket& bucket, const ListFilter& filter);
-std::vector<QueueCount> count(Bucket& bucket);
+Page list(Bucket& bucket, const ListFilter& filter);
+std::vector<QueueCount> count(Bucket& bucket, const std::optional<std::string>& name_space);
 std::vector<Event> history(Bucket& bucket, const ExecutionId& run, std::int64_t after, std::int32_t limit);
 std::optional<FoundIdentity> find_identity(const Batch& batch, const IdentityHash& hash);
 std::vector<SettingDocument> settings(Bucket& bucket);

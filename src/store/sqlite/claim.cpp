@@ -66,6 +66,9 @@ class QueueTurn {
     return &candidates_[position_];
   }
 
+  // Of the task that next() gave.
+  std::int64_t payload_bytes() const { return loaded_->execution.payload_bytes(); }
+
   // The task that next() gave, which counts as handed out.
   Row take_next() {
     Row row = *std::exchange(loaded_, std::nullopt);
@@ -199,6 +202,7 @@ ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
   }
 
   ClaimOutcome outcome;
+  PageBudget budget;
   while (std::ssize(outcome.executions) < limit) {
     QueueTurn* first = nullptr;
     for (QueueTurn& turn : turns) {
@@ -206,11 +210,13 @@ ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
       if (candidate && (!first || candidate->goes_before(*first->next()))) first = &turn;
     }
     if (!first) break;
+    outcome.more = !budget.take(first->payload_bytes());
+    if (outcome.more) break;
     Row row = first->take_next();
     start_attempt(row.execution, request.worker, request.secret, request.lease, batch.now);
     batch.tables.save(row, row.execution.failed_attempts.size());
     if (row.execution.kind == Kind::workflow) {
-      outcome.events.push_back(batch.tables.runs().events(row.seq, row.execution.run.seen, kAllEvents));
+      outcome.events.push_back(batch.tables.runs().events(row.seq, row.execution.run.seen, kAllEvents, budget));
     }
     outcome.executions.push_back(std::move(row.execution));
   }
@@ -235,7 +241,9 @@ std::set<ExecutionId> hand_out(Batch& batch, Waiters& waiters, const std::set<Ex
     Row& row = rows.at(started.id);
     batch.tables.save(row, row.execution.failed_attempts.size());
     const bool is_workflow = started.kind == Kind::workflow;
-    return is_workflow ? batch.tables.runs().events(row.seq, started.run.seen, kAllEvents) : std::vector<Event>();
+    PageBudget budget;
+    return is_workflow ? batch.tables.runs().events(row.seq, started.run.seen, kAllEvents, budget)
+                       : std::vector<Event>();
   });
 }
 

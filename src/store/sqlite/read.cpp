@@ -1,69 +1,24 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <limits>
-
 #include "store/sqlite/verbs.h"
 
 namespace hapax::sqlite {
 
-namespace {
-
-// The narrowest index there is for the filter; the rest is checked row by row.
-std::string list_sql(const ListFilter& filter) {
-  const bool unsuccessful = filter.status && is_closed(*filter.status) && *filter.status != Status::completed;
-  const char* index = filter.idempotency_key             ? "keys"
-                      : filter.parent                    ? "steps"
-                      : filter.status == Status::running ? "running"
-                      : unsuccessful                     ? "unsuccessful"
-                                                         : "execution_ids";
-  std::string sql = fmt::format(
-      "SELECT {} FROM executions e INDEXED BY {} JOIN queues q ON q.queue_no = e.queue_no"
-      " WHERE q.name_space = ?1 AND e.kind = ?2",
-      kAllColumns, index);
-  if (filter.before) sql += " AND e.id < ?3";
-  if (filter.queue) sql += " AND q.queue = ?4";
-  if (filter.type) sql += " AND e.type = ?5";
-  if (filter.idempotency_key) sql += " AND e.key_hash = ?6 AND e.idempotency_key = ?7";
-  // Written out, so that SQLite sees that the partial index has them all.
-  if (filter.status) sql += fmt::format(" AND e.status = {}", static_cast<int>(*filter.status));
-  if (filter.parent) sql += " AND e.parent = ?9";
-  return sql + " ORDER BY e.id DESC LIMIT ?10";
-}
-
-}  // namespace
-
-std::vector<Execution> list(Tables& tables, const ListFilter& filter) {
-  std::vector<Row> rows;
-  {
-    Statement statement(tables.connection(), list_sql(filter));
-    Run run(statement);
-    run.bind(filter.name_space).bind(filter.kind).bind(filter.before).bind(filter.queue).bind(filter.type);
-    run.bind(filter.idempotency_key ? std::optional(key_hash(*filter.idempotency_key)) : std::nullopt);
-    run.bind(filter.idempotency_key).bind(filter.status).bind(filter.parent).bind(std::max(filter.limit, 0));
-    while (run.next()) read_all(run, rows.emplace_back());
-  }
-  std::vector<Execution> found;
-  found.reserve(rows.size());
-  for (Row& row : rows) {
-    tables.complete(row);
-    found.push_back(std::move(row.execution));
-  }
-  return found;
-}
-
-std::vector<QueueCount> count(Tables& tables) {
-  Statement statement(tables.connection(), R"sql(
+std::vector<QueueCount> count(Tables& tables, const std::optional<std::string>& name_space) {
+  const char* const within = name_space ? "AND queue_no IN (SELECT queue_no FROM queues WHERE name_space = ?1)" : "";
+  Statement statement(tables.connection(), fmt::format(R"sql(
 SELECT q.name_space, q.queue, sum(pending), sum(running), min(oldest) FROM (
   SELECT queue_no, count(*) AS pending, 0 AS running, min(run_at) AS oldest
-  FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0 GROUP BY queue_no
+  FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0 {0} GROUP BY queue_no
   UNION ALL
-  SELECT queue_no, count(*), 0, min(run_at) FROM executions INDEXED BY parked WHERE parked = 1 GROUP BY queue_no
+  SELECT queue_no, count(*), 0, min(run_at) FROM executions INDEXED BY parked WHERE parked = 1 {0} GROUP BY queue_no
   UNION ALL
-  SELECT queue_no, 0, count(*), NULL FROM executions INDEXED BY running WHERE status = 1 GROUP BY queue_no
-) JOIN queues q USING (queue_no) GROUP BY q.name_space, q.queue ORDER BY q.name_space, q.queue)sql");
+  SELECT queue_no, 0, count(*), NULL FROM executions INDEXED BY running WHERE status = 1 {0} GROUP BY queue_no
+) JOIN queues q USING (queue_no) GROUP BY q.name_space, q.queue ORDER BY q.name_space, q.queue)sql",
+                                                       within));
   std::vector<QueueCount> counts;
   Run run(statement);
+  if (name_space) run.bind(*name_space);
   while (run.next()) {
     counts.push_back({.name_space = std::string(run.text(0)),
                       .queue = std::string(run.text(1)),

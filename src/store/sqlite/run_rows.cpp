@@ -70,7 +70,7 @@ class SqliteRows final : public RunRows {
   void append(const ExecutionId& run, const std::vector<Event>& events) override {
     for (const Event& event : events) runs_.append(loaded(run).seq, event);
   }
-  std::vector<Event> events(const ExecutionId& run) override { return runs_.events(loaded(run).seq, 0, kAllEvents); }
+  std::vector<Event> events(const ExecutionId& run) override { return runs_.all_events(loaded(run).seq); }
   void replace_events(const ExecutionId& run, const std::vector<Event>& events) override {
     runs_.erase_events(loaded(run).seq);
     append(run, events);

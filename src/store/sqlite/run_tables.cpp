@@ -126,10 +126,18 @@ void RunTables::append(std::int64_t seq, const Event& event) {
   run.done();
 }
 
-std::vector<Event> RunTables::events(std::int64_t seq, std::int64_t after, std::int32_t limit) {
+std::vector<Event> RunTables::events(std::int64_t seq, std::int64_t after, std::int32_t limit, PageBudget& budget) {
   std::vector<Event> events;
   Run run(events_);
   run.bind(seq).bind(after).bind(limit);
+  while (run.next() && add_event(events, read_event(run), budget)) {}
+  return events;
+}
+
+std::vector<Event> RunTables::all_events(std::int64_t seq) {
+  std::vector<Event> events;
+  Run run(events_);
+  run.bind(seq).bind(0).bind(kAllEvents);
   while (run.next()) events.push_back(read_event(run));
   return events;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/workflow.h"
+#include "store/page.h"
 #include "store/sqlite/rows.h"
 #include "store/workflow/run_rows.h"
 
@@ -28,7 +29,8 @@ class RunTables {
   std::vector<ExecutionId> steps_of(const ExecutionId& run);
 
   void append(std::int64_t seq, const Event& event);
-  std::vector<Event> events(std::int64_t seq, std::int64_t after, std::int32_t limit);
+  std::vector<Event> events(std::int64_t seq, std::int64_t after, std::int32_t limit, PageBudget& budget);
+  std::vector<Event> all_events(std::int64_t seq);
   void erase_events(std::int64_t seq);
 
   void put_wait(std::int64_t seq, const Wait& wait);

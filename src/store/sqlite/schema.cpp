@@ -361,8 +361,17 @@ CREATE TABLE store (
 INSERT INTO store (only_one, identity) VALUES (1, randomblob(16));
 )sql";
 
-constexpr std::array<Migration, 5> kMigrations{
-    {{1, kTasks}, {2, kWorkflows}, {3, kReports}, {4, kActivities}, {5, kStoreIdentity}}};
+// Lists begin with the queue, which says the namespace: what others have is never walked through.
+constexpr const char* kListsWithinNamespaces = R"sql(
+CREATE INDEX in_queue ON executions (queue_no, id);
+DROP INDEX unsuccessful;
+CREATE INDEX unsuccessful ON executions (queue_no, id) WHERE status = 4 OR status = 5 OR status = 6;
+DROP INDEX keys;
+CREATE INDEX keys ON executions (key_hash, queue_no) WHERE key_hash IS NOT NULL;
+)sql";
+
+constexpr std::array<Migration, 6> kMigrations{
+    {{1, kTasks}, {2, kWorkflows}, {3, kReports}, {4, kActivities}, {5, kStoreIdentity}, {6, kListsWithinNamespaces}}};
 
 bool is_empty(Connection& connection) {
   return connection.read_integer("SELECT count(*) FROM sqlite_schema") == 0 &&

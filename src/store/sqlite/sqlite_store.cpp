@@ -117,7 +117,8 @@ class SqliteStore final : public Store {
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
     return read([&](Tables& tables) {
       const auto row = tables.load_state(run);
-      return row ? tables.runs().events(row->seq, after, limit) : std::vector<Event>();
+      PageBudget budget;
+      return row ? tables.runs().events(row->seq, after, limit, budget) : std::vector<Event>();
     });
   }
 
@@ -137,12 +138,12 @@ class SqliteStore final : public Store {
     });
   }
 
-  std::vector<Execution> list(const ListFilter& filter) override {
+  Page list(const ListFilter& filter) override {
     return read([&](Tables& tables) { return sqlite::list(tables, filter); });
   }
 
-  std::vector<QueueCount> count() override {
-    return read([](Tables& tables) { return sqlite::count(tables); });
+  std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
+    return read([&](Tables& tables) { return sqlite::count(tables, name_space); });
   }
 
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override {

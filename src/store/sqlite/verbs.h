@@ -80,8 +80,8 @@ class Purge {
 };
 
 // Reading. Each is called within one transaction, so that it sees one state of the data.
-std::vector<Execution> list(Tables& tables, const ListFilter& filter);
-std::vector<QueueCount> count(Tables& tables);
+Page list(Tables& tables, const ListFilter& filter);
+std::vector<QueueCount> count(Tables& tables, const std::optional<std::string>& name_space);
 std::optional<FoundIdentity> find_identity(Tables& tables, const QueuePolicies& policies, const IdentityHash& hash,
                                            Time now);
 std::vector<SettingDocument> settings(Tables& tables);
