@@ -39,7 +39,7 @@ void Exchanged::throw_error() const {
   const Json* message = body.find("message");
   const std::string sentence = message ? message->text : fmt::format("the server answered with status {}", status);
   const std::string word = code ? code->text : "";
-  if (word == "StoreUnavailable") throw Failure(Failure::Code::unavailable, sentence);
+  if (word == "StoreUnavailable" || word == "Overloaded") throw Failure(Failure::Code::unavailable, sentence);
   if (word == "ShuttingDown") throw Failure(Failure::Code::stopped, sentence);
   if (word == "StoreCorrupt") throw Failure(Failure::Code::corrupt, sentence);
   if (status >= 500) throw Failure(Failure::Code::outcome_unknown, sentence);

@@ -77,7 +77,8 @@ TEST_F(ActivityRoutes, WhatIsWrongInADefinitionIsPointedTo) {
 TEST_F(ActivityRoutes, DeleteAnswersWithoutABodyAndTheConnectionGoesOn) {
   call("PUT", "/v1/activities/a", kDaily);
   TestClient client(server_->port());
-  client.send("DELETE /v1/activities/a HTTP/1.1\r\nHost: x\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.send(
+      "DELETE /v1/activities/a HTTP/1.1\r\nHost: localhost\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const Received deleted = client.read();
   EXPECT_EQ(deleted.status, 204);
   EXPECT_EQ(deleted.headers.count("content-length"), 0U);

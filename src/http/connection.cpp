@@ -1,12 +1,17 @@
 #include "http/connection.h"
 
+#include <algorithm>
+#include <array>
+
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 
+#include "http/call.h"
 #include "http/error.h"
 #include "http/loop.h"
+#include "http/parse_request.h"
+#include "http/request_head.h"
 
 namespace hapax::http {
 
@@ -17,10 +22,15 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::uint32_t kMaxHeaderBytes = 16 * 1024;
-constexpr std::size_t kMaxPipelinedBytes = 64 * 1024;  // kept while a request waits; more stays in the socket
+constexpr std::size_t kMaxPipelinedBytes = 16 * 1024;  // kept while a request waits; more stays in the socket
+constexpr std::size_t kSmallBody = 16 * 1024;          // read although the request is refused already
+constexpr std::size_t kParsedHere = 64 * 1024;         // a longer body would keep the loop's other clients waiting
 constexpr std::size_t kKeptBytes = 4 * 1024;           // of a buffer between requests
 constexpr std::size_t kJoinedBytes = 64 * 1024;        // a body up to this is written together with its head
 constexpr std::chrono::seconds kLinger{2};
+constexpr std::chrono::milliseconds kSpareTime{2000};      // of a connection beyond the limit
+constexpr std::chrono::milliseconds kDrainPatience{1000};  // with a client that sends or takes nothing while we stop
+constexpr std::chrono::milliseconds kAnswerMargin{1000};   // the store's own time limit says more, so it comes first
 
 std::string_view status_line(int status) {
   switch (status) {
@@ -37,72 +47,11 @@ std::string_view status_line(int status) {
     case 409: return "HTTP/1.1 409 Conflict\r\n";
     case 413: return "HTTP/1.1 413 Payload Too Large\r\n";
     case 415: return "HTTP/1.1 415 Unsupported Media Type\r\n";
+    case 421: return "HTTP/1.1 421 Misdirected Request\r\n";
     case 431: return "HTTP/1.1 431 Request Header Fields Too Large\r\n";
     case 503: return "HTTP/1.1 503 Service Unavailable\r\n";
     default: return "HTTP/1.1 500 Internal Server Error\r\n";
   }
-}
-
-Method method_of(beast::http::verb verb) {
-  switch (verb) {
-    case beast::http::verb::get:
-    case beast::http::verb::head: return Method::get;
-    case beast::http::verb::post: return Method::post;
-    case beast::http::verb::put: return Method::put;
-    case beast::http::verb::delete_: return Method::del;
-    default: return Method::other;
-  }
-}
-
-void set_once(std::string_view& header, std::string_view name, std::string_view value) {
-  if (header.data() != nullptr) throw invalid_header(name, "is given twice");
-  header = value;
-}
-
-std::string_view as_view(beast::string_view text) { return {text.data(), text.size()}; }
-
-// Finds the headers that matter in one pass. Throws RequestError.
-void read_headers(Request& request, const beast::http::fields& fields, bool needs_host) {
-  std::string_view host;
-  // Any other coding would leave it open where the body ends, and let one request be taken for two.
-  const auto coding = fields[beast::http::field::transfer_encoding];
-  if (fields.count(beast::http::field::transfer_encoding) > 0 && !beast::iequals(coding, "chunked")) {
-    throw RequestError(400, "MalformedHttp", "The only Transfer-Encoding that is understood is chunked.").closing();
-  }
-  for (const auto& field : fields) {
-    const std::string_view value = as_view(field.value());
-    switch (field.name()) {
-      case beast::http::field::content_type: set_once(request.content_type, "Content-Type", value); break;
-      case beast::http::field::host: set_once(host, "Host", value); break;
-      case beast::http::field::origin: request.has_origin = true; break;
-      case beast::http::field::authorization: set_once(request.authorization, "Authorization", value); break;
-      case beast::http::field::unknown:
-        if (beast::iequals(field.name_string(), "Idempotency-Key")) {
-          set_once(request.idempotency_key, "Idempotency-Key", value);
-        } else if (beast::iequals(field.name_string(), "Hapax-Namespace")) {
-          set_once(request.name_space_header, "Hapax-Namespace", value);
-        } else if (const auto name = as_view(field.name_string()); beast::iequals(name.substr(0, 3), "ce-")) {
-          request.event_headers.emplace_back(name.substr(3), value);
-        }
-        break;
-      default: break;
-    }
-  }
-  if (needs_host && host.data() == nullptr) {
-    throw RequestError(400, "MalformedHttp", "This is no HTTP/1.1 request: it has no Host header.").closing();
-  }
-}
-
-void read_target(Request& request, std::string_view target) {
-  if (!target.starts_with('/')) {  // a proxy's form: http://host/path
-    const auto authority = target.find("://");
-    const auto path = authority == std::string_view::npos ? authority : target.find('/', authority + 3);
-    target = path == std::string_view::npos ? target : target.substr(path);
-  }
-  target = target.substr(0, target.find('#'));
-  const auto question = target.find('?');
-  request.path = target.substr(0, question);
-  if (question != std::string_view::npos) request.query = target.substr(question + 1);
 }
 
 bool would_block(const error_code& error) {
@@ -115,33 +64,45 @@ void release_if_large(std::string& buffer) {
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<Loop> loop, Socket socket)
-    : loop_(std::move(loop)), socket_(std::move(socket)) {}
+Connection::Connection(std::shared_ptr<Loop> loop, Socket socket, bool spare)
+    : loop_(std::move(loop)), socket_(std::move(socket)), spare_(spare) {}
 
 void Connection::start() {
   error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket_.non_blocking(true, ignored);
-  deadline_ = Clock::now() + loop_->options().idle_timeout;
+  deadline_ = Clock::now() + (spare_ ? kSpareTime : loop_->options().idle_timeout);
   arm();
 }
 
 void Connection::drain() {
   draining_ = true;
-  if (state_ == State::reading && parser_ == nullptr) return read();
+  if (state_ == State::reading && incoming_ == nullptr) return read();
+  if (state_ != State::answering) deadline_ = std::min(deadline_, Clock::now() + kDrainPatience);
   if (waiting_) std::exchange(waiting_, nullptr)->cancel();
+}
+
+void Connection::give_up() {
+  draining_ = true;
+  if (state_ == State::answering) expire();
+  close();
 }
 
 void Connection::check_time(Clock::time_point now) {
   if (now < deadline_ || state_ == State::closed) return;
-  if (state_ == State::reading && parser_ != nullptr) return refuse(beast::http::error::partial_message);
-  close();
+  if (state_ == State::answering) return expire();
+  if (state_ != State::reading || incoming_ == nullptr) return close();
+  draining_ ? refuse(shutting_down_response()) : refuse(beast::http::error::partial_message);
 }
 
 void Connection::close() {
   if (state_ == State::closed) return;
   state_ = State::closed;
   if (waiting_) std::exchange(waiting_, nullptr)->cancel();
+  incoming_.reset();
+  otherwise_ = nullptr;
+  for (std::string* buffer : {&pending_, &head_, &body_}) std::string().swap(*buffer);
+  loop_->let_go(std::exchange(held_bytes_, 0));
   error_code ignored;
   socket_.close(ignored);
   loop_->forget(shared_from_this());
@@ -160,7 +121,7 @@ void Connection::arm() {
 void Connection::on_readable() {
   if (state_ == State::reading) return read();
   if (state_ == State::lingering) return discard();
-  if (state_ == State::answering && waiting_) watch_for_hang_up();
+  if (state_ == State::answering) watch_for_hang_up();
 }
 
 void Connection::read() {
@@ -168,16 +129,15 @@ void Connection::read() {
   const std::size_t count = socket_.read_some(asio::buffer(loop_->scratch()), error);
   if (!error) return consume({loop_->scratch().data(), count});
   if (!would_block(error)) return close();
-  draining_&& parser_ == nullptr ? close() : arm();
+  draining_&& incoming_ == nullptr ? close() : arm();
 }
 
+// Whoever has closed the connection, or its sending side, is not there for the answer anymore.
 void Connection::watch_for_hang_up() {
   error_code error;
-  const std::size_t count = socket_.read_some(asio::buffer(loop_->scratch()), error);
-  if (error && !would_block(error)) {
-    ended_ = true;
-    return std::exchange(waiting_, nullptr)->cancel();
-  }
+  const std::size_t room = std::min(kMaxPipelinedBytes - pending_.size(), loop_->scratch().size());
+  const std::size_t count = socket_.read_some(asio::buffer(loop_->scratch().data(), room), error);
+  if (error && !would_block(error)) return close();
   pending_.append(loop_->scratch().data(), count);
   if (pending_.size() < kMaxPipelinedBytes) arm();
 }
@@ -193,7 +153,6 @@ void Connection::next() {
   state_ = State::reading;
   deadline_ = Clock::now() + loop_->options().idle_timeout;
   if (!pending_.empty()) return consume({});
-  if (ended_) return close();
   draining_ ? read() : arm();
 }
 
@@ -214,99 +173,152 @@ void Connection::consume(std::string_view chunk) {
 
 std::size_t Connection::feed(std::string_view bytes, error_code& error) {
   std::size_t used = 0;
-  if (parser_ == nullptr) {
+  if (incoming_ == nullptr) {
     while (bytes.substr(used).starts_with("\r\n")) used += 2;
     if (used == bytes.size()) return used;
-    parser_ = std::make_unique<Parser>();
-    parser_->eager(true);
-    parser_->header_limit(kMaxHeaderBytes);
-    parser_->body_limit(loop_->options().max_body_bytes);
-    continued_ = false;
-    deadline_ = Clock::now() + loop_->options().read_timeout;
+    begin_request();
   }
-  while (used < bytes.size() && !parser_->is_done()) {
-    const std::size_t count = parser_->put(asio::buffer(bytes.data() + used, bytes.size() - used), error);
+  Parser& parser = incoming_->parser;
+  while (used < bytes.size() && !parser.is_done()) {
+    const bool in_head = !parser.is_header_done();
+    const std::size_t count = parser.put(asio::buffer(bytes.data() + used, bytes.size() - used), error);
+    if (!error && in_head && parser.is_header_done()) head_done(bytes.substr(used, count));
     used += count;
-    if (error || count == 0) break;
+    if (error || count == 0 || is_refused_at_once()) break;
   }
   if (error == beast::http::error::need_more) error = {};
   return used;
 }
 
+void Connection::begin_request() {
+  incoming_ = std::make_shared<Incoming>(loop_->service().load());
+  incoming_->parser.eager(false);  // stops at the end of the head
+  incoming_->parser.header_limit(kMaxHeaderBytes);
+  incoming_->parser.body_limit(loop_->options().max_body_bytes);
+  route_ = Metrics::kNoRoute;
+  bodyless_ = false;
+  if (!spare_) deadline_ = Clock::now() + loop_->options().read_timeout;
+}
+
+// What a trailer says later is not looked at.
+void Connection::head_done(std::string_view bytes) {
+  Incoming& incoming = *incoming_;
+  const auto& header = incoming.parser.get();
+  incoming.parser.eager(true);
+  keep_alive_ = header.keep_alive() && !spare_;
+  old_version_ = header.version() < 11;
+  bodyless_ = header.method() == beast::http::verb::head;
+  try {
+    read_head(incoming.request, header, bytes);
+    changes_ = incoming.request.method != Method::get;
+    const Route& route = loop_->service().admit(incoming.request, route_);
+    if (spare_ && route.access != Access::open) throw overloaded("The server has as many connections as it takes.");
+    incoming.route = &route;
+    take_body_bytes();
+  } catch (...) {
+    incoming.refusal = error_response(std::current_exception());
+  }
+}
+
+// The whole body's where its length was told; else what has come of it.
+void Connection::take_body_bytes() {
+  const auto told = incoming_->parser.content_length();
+  const std::size_t bytes = told ? static_cast<std::size_t>(*told) : incoming_->parser.get().body().size();
+  if (!incoming_->share.take_bytes(bytes))
+    throw overloaded("The server has as many bytes of requests in hand as it takes.");
+}
+
+// Small bodies are read, so that the connection can go on.
+bool Connection::is_refused_at_once() const {
+  if (!incoming_->refusal || incoming_->parser.is_done()) return false;
+  const auto told = incoming_->parser.content_length();
+  const bool waits_to_send = incoming_->parser.get().count(beast::http::field::expect) > 0;
+  return incoming_->refusal->close || waits_to_send || !told || *told > kSmallBody;
+}
+
 void Connection::after_feeding(const error_code& error) {
   if (error) return refuse(error);
-  if (parser_ != nullptr && parser_->is_done()) return dispatch();
-  if (parser_ != nullptr) continue_if_expected();
-  if (ended_) return close();
+  if (incoming_ == nullptr) return arm();
+  try {
+    if (incoming_->route != nullptr && incoming_->parser.chunked()) take_body_bytes();
+  } catch (const RequestError& refusal) {
+    return refuse(refusal.response());
+  }
+  if (is_refused_at_once()) return refuse(*std::move(incoming_->refusal));
+  if (incoming_->parser.is_done()) return dispatch();
+  continue_if_expected();
   arm();
 }
 
 void Connection::continue_if_expected() {
-  if (continued_ || !parser_->is_header_done()) return;
-  continued_ = true;
-  if (!beast::iequals(parser_->get()[beast::http::field::expect], "100-continue")) return;
+  if (incoming_->is_asked_for || !incoming_->parser.is_header_done()) return;
+  incoming_->is_asked_for = true;
+  if (!beast::iequals(incoming_->parser.get()[beast::http::field::expect], "100-continue")) return;
   error_code ignored;
   socket_.write_some(asio::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n")), ignored);
 }
 
 void Connection::dispatch() {
-  auto message = parser_->release();
-  parser_.reset();
+  const auto incoming = std::exchange(incoming_, nullptr);
+  Service& service = loop_->service();
   state_ = State::answering;
-  deadline_ = Clock::time_point::max();
   received_ = Clock::now();
-  keep_alive_ = message.keep_alive();
-  old_version_ = message.version() < 11;
-  bodyless_ = message.method() == beast::http::verb::head;
-  route_ = Metrics::kNoRoute;
-  const Responder responder(shared_from_this(), ++ticket_);
-  Request request;
-  request.method = method_of(message.method());
-  request.body = std::move(message.body());
-  read_target(request, {message.target().data(), message.target().size()});
-  try {
-    read_headers(request, message, !old_version_);
-  } catch (const RequestError& error) {
-    return responder.answer(error.response());
+  deadline_ = received_ + loop_->options().store_timeout + kAnswerMargin;
+  arm();  // to see the client hang up
+  const auto call = std::make_shared<Call>(shared_from_this(), ++ticket_, std::move(incoming->share));
+  const Responder responder(call);
+  if (incoming->refusal) return responder.answer(*std::move(incoming->refusal));
+  if (incoming->route->access != Access::open && !call->take_request()) {
+    return responder.answer(overloaded("The server has as many requests in hand as it takes.").response());
   }
-  route_ = loop_->service().handle(request, responder);
+  incoming->request.body = std::move(incoming->parser.get().body());
+  if (incoming->request.body.size() <= kParsedHere) return service.run(*incoming->route, incoming->request, responder);
+  service.run_elsewhere(
+      responder, [&service, incoming, responder] { service.run(*incoming->route, incoming->request, responder); });
 }
 
 void Connection::refuse(const error_code& error) {
   using Http = beast::http::error;
-  received_ = Clock::now();
-  route_ = Metrics::kNoRoute;
-  bodyless_ = false;
-  parser_.reset();
-  pending_.clear();
-  lingers_ = true;
-  const auto answer = [this](RequestError&& refusal) { write(std::move(refusal).closing().response()); };
   if (error == Http::body_limit) {
     const std::string limit = std::to_string(loop_->options().max_body_bytes);
-    answer({413, "PayloadTooLarge", "The body is longer than this server takes: " + limit + " bytes."});
+    refuse(RequestError(413, "PayloadTooLarge", "The body is longer than this server takes: " + limit + " bytes.")
+               .response());
   } else if (error == Http::header_limit) {
-    answer({431, "HeadersTooLarge", "The request's headers are longer than this server takes: 16384 bytes."});
+    refuse(RequestError(431, "HeadersTooLarge", "The request's headers are longer than this server takes: 16384 bytes.")
+               .response());
   } else if (error == Http::partial_message) {
-    answer({408, "RequestTimeout", "The request did not arrive in time; nothing was done."});
+    refuse(RequestError(408, "RequestTimeout", "The request did not arrive in time; nothing was done.").response());
   } else {
-    answer({400, "MalformedHttp", "This is no HTTP/1.1 request: " + error.message() + "."});
+    refuse(RequestError(400, "MalformedHttp", "This is no HTTP/1.1 request: " + error.message() + ".").response());
   }
 }
 
-void Connection::answer(std::uint64_t ticket, std::function<Response()> make) {
-  loop_->answer(shared_from_this(), ticket, std::move(make));
+// The rest of the request is not read, so that the connection ends.
+void Connection::refuse(Response response) {
+  received_ = Clock::now();
+  incoming_.reset();
+  pending_.clear();
+  lingers_ = true;
+  response.close = true;
+  write(std::move(response));
 }
 
 void Connection::wait(std::uint64_t ticket, std::shared_ptr<Waiting> waiting) {
-  if (ticket != ticket_ || state_ != State::answering) return;
-  if (draining_) return waiting->cancel();
+  if (ticket != ticket_ || state_ != State::answering || draining_) return waiting->cancel();
   waiting_ = std::move(waiting);
-  arm();
+  deadline_ = Clock::now() + kMaxWait + loop_->options().store_timeout + kAnswerMargin;
+}
+
+void Connection::limit(std::uint64_t ticket, std::chrono::milliseconds time, std::function<Response()> otherwise) {
+  if (ticket != ticket_ || state_ != State::answering) return;
+  deadline_ = received_ + time;
+  otherwise_ = std::move(otherwise);
 }
 
 void Connection::send(std::uint64_t ticket, const std::function<Response()>& make) {
   if (ticket != ticket_ || state_ != State::answering) return;
   waiting_.reset();
+  otherwise_ = nullptr;
   Response response;
   try {
     response = make();
@@ -316,11 +328,17 @@ void Connection::send(std::uint64_t ticket, const std::function<Response()>& mak
   write(std::move(response));
 }
 
+// The answer did not come in time; one that comes later is nobody's.
+void Connection::expire() {
+  if (waiting_) std::exchange(waiting_, nullptr)->cancel();
+  const auto otherwise = std::exchange(otherwise_, nullptr);
+  send(ticket_, otherwise ? otherwise : [this] { return late_response(changes_); });
+}
+
 void Connection::write(Response response) {
   state_ = State::writing;
   const auto now = Clock::now();
   loop_->service().metrics().observe(route_, response.status, now - received_);
-  deadline_ = now + loop_->options().idle_timeout;
   error_code ignored;
   if (response.close || (draining_ && pending_.empty() && socket_.available(ignored) == 0)) keep_alive_ = false;
 
@@ -339,23 +357,39 @@ void Connection::write(Response response) {
 
   // The socket nearly always takes all of it at once; only what it does not take needs a round through the loop.
   error_code error;
-  const std::size_t count = socket_.write_some(std::array{asio::buffer(head_), asio::buffer(body_)}, error);
+  sent_bytes_ = socket_.write_some(std::array{asio::buffer(head_), asio::buffer(body_)}, error);
   if (error && !would_block(error)) return close();
-  count == head_.size() + body_.size() ? written() : write_rest(count);
+  if (sent_bytes_ == head_.size() + body_.size()) return written();
+  progress_ = now;
+  held_bytes_ = head_.size() + body_.size();
+  write_rest();
+  loop_->hold(held_bytes_, *this);
 }
 
-void Connection::write_rest(std::size_t written) {
-  const std::size_t of_head = std::min(written, head_.size());
-  asio::async_write(socket_, std::array{asio::buffer(head_) + of_head, asio::buffer(body_) + (written - of_head)},
-                    [self = shared_from_this()](const error_code& error, std::size_t) {
-                      if (self->state_ == State::closed) return;
-                      error ? self->close() : self->written();
-                    });
+void Connection::write_rest() {
+  const auto patience = loop_->options().write_timeout;
+  deadline_ = progress_ + (draining_ ? std::min(patience, kDrainPatience) : patience);
+  socket_.async_wait(Socket::wait_write, [self = shared_from_this()](const error_code& error) {
+    if (self->state_ == State::closed) return;
+    error ? self->close() : self->on_writable();
+  });
+}
+
+void Connection::on_writable() {
+  const std::size_t of_head = std::min(sent_bytes_, head_.size());
+  const std::array rest{asio::buffer(head_) + of_head, asio::buffer(body_) + (sent_bytes_ - of_head)};
+  error_code error;
+  const std::size_t count = socket_.write_some(rest, error);
+  if (error && !would_block(error)) return close();
+  if (count > 0) progress_ = Clock::now();
+  sent_bytes_ += count;
+  sent_bytes_ == held_bytes_ ? written() : write_rest();
 }
 
 void Connection::written() {
   release_if_large(head_);
   std::string().swap(body_);
+  loop_->let_go(std::exchange(held_bytes_, 0));
   if (keep_alive_) return next();
   if (!lingers_) return close();
   state_ = State::lingering;

@@ -1,13 +1,15 @@
 // One client's connection: reads requests, has them handled, writes the answers in order.
 //
-// A connection belongs to one loop and runs on its thread only; just Exchange::answer comes from elsewhere. One request
-// is handled at a time; what a client sends meanwhile waits. While nothing is being read there is no buffer and no
-// parser.
+// A connection belongs to one loop and runs on its thread only; a Call brings to it what comes from elsewhere. One request
+// is handled at a time; what a client sends meanwhile waits. A request is admitted or refused at the end of its head, before
+// its body is read. While nothing is being read there is no buffer and no parser.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,32 +17,54 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include "http/load.h"
 #include "http/message.h"
+#include "http/router.h"
 
 namespace hapax::http {
 
 class Loop;
 
-class Connection final : public Exchange, public std::enable_shared_from_this<Connection> {
+class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   using Clock = std::chrono::steady_clock;
   using Socket = boost::asio::ip::tcp::socket;
 
-  Connection(std::shared_ptr<Loop> loop, Socket socket);
+  // A `spare` one is beyond the server's limit of connections: it has one request answered, if that needs no token.
+  Connection(std::shared_ptr<Loop> loop, Socket socket, bool spare);
 
   void start();
-  void drain();  // answer what was received, then close
+  void drain();    // answer what was received, then close
+  void give_up();  // answer without waiting any longer, then close
   void check_time(Clock::time_point now);
   void close();
 
-  void answer(std::uint64_t ticket, std::function<Response()> make) override;
+  // Of the request that the ticket stands for; nothing if it is answered already.
   void send(std::uint64_t ticket, const std::function<Response()>& make);
-  void wait(std::uint64_t ticket, std::shared_ptr<Waiting> waiting) override;
+  void wait(std::uint64_t ticket, std::shared_ptr<Waiting> waiting);
+  void limit(std::uint64_t ticket, std::chrono::milliseconds time, std::function<Response()> otherwise);
+
+  Loop& loop() { return *loop_; }
+
+  // Since when the client has taken nothing of the answer that is being written.
+  Clock::time_point stalled_since() const { return held_bytes_ > 0 ? progress_ : Clock::time_point::max(); }
 
  private:
   using Body = boost::beast::http::string_body;
   using Parser = boost::beast::http::request_parser<Body>;
   enum class State : std::uint8_t { reading, answering, writing, lingering, closed };
+
+  // The request that is being read.
+  struct Incoming {
+    explicit Incoming(Load& load) : share(load) {}
+
+    Parser parser;
+    Request request;
+    const Route* route = nullptr;     // set at the end of the head, unless it is refused
+    std::optional<Response> refusal;  // what it is answered with instead
+    Load::Share share;
+    bool is_asked_for = false;  // the client was told to send the body
+  };
 
   void arm();
   void on_readable();
@@ -51,33 +75,44 @@ class Connection final : public Exchange, public std::enable_shared_from_this<Co
 
   void consume(std::string_view chunk);
   std::size_t feed(std::string_view bytes, boost::system::error_code& error);
+  void begin_request();
+  void head_done(std::string_view bytes);
+  void take_body_bytes();
+  bool is_refused_at_once() const;
   void after_feeding(const boost::system::error_code& error);
   void continue_if_expected();
   void dispatch();
   void refuse(const boost::system::error_code& error);
+  void refuse(Response response);
+  void expire();
 
   void write(Response response);
-  void write_rest(std::size_t written);
+  void write_rest();
+  void on_writable();
   void written();
 
   std::shared_ptr<Loop> loop_;
   Socket socket_;
-  std::unique_ptr<Parser> parser_;  // of the request that is being read
-  std::string pending_;             // received, not parsed
-  std::string head_, body_;         // of the answer that is being written
+  std::shared_ptr<Incoming> incoming_;
+  std::string pending_;      // received, not parsed
+  std::string head_, body_;  // of the answer that is being written
+  std::size_t sent_bytes_ = 0;
+  std::size_t held_bytes_ = 0;  // of an answer that the socket did not take at once
   std::shared_ptr<Waiting> waiting_;
+  std::function<Response()> otherwise_;                    // answered when the time is over
   Clock::time_point deadline_ = Clock::time_point::max();  // of the current state
   Clock::time_point received_;                             // when the request was whole
+  Clock::time_point progress_;                             // when the socket last took something
   std::uint64_t ticket_ = 0;
   std::size_t route_ = 0;
   State state_ = State::reading;
+  const bool spare_;
   bool armed_ = false;  // told when the socket is readable
   bool keep_alive_ = true;
   bool old_version_ = false;  // HTTP/1.0
   bool bodyless_ = false;     // HEAD: the answer is told without its body
-  bool continued_ = false;
+  bool changes_ = false;      // the request may change something
   bool draining_ = false;
-  bool ended_ = false;    // the client sends nothing more
   bool lingers_ = false;  // close only when the client has taken the answer
 };
 

@@ -100,6 +100,10 @@ RequestError invalid_header(std::string_view name, const std::string& message) {
       .with("header", std::string(name));
 }
 
+RequestError overloaded(const std::string& why) {
+  return unavailable("Overloaded", why + " Nothing was done; the same request may safely be sent again.");
+}
+
 RequestError task_not_found(std::string_view id) {
   const auto kind = ControlOutcome::Kind::not_found;
   return {404, std::string(wire::to_string(kind)), wire::describe(kind, id)};
@@ -143,6 +147,15 @@ Response error_response(std::exception_ptr thrown) {
     spdlog::error("http: unexpected: something that is no std::exception");
   }
   return RequestError(500, "InternalError", "The server failed at this request. Its log says more.").response();
+}
+
+Response shutting_down_response() {
+  return failure_response(Failure(Failure::Code::stopped, "the server is shutting down"));
+}
+
+Response late_response(bool may_change) {
+  const auto code = may_change ? Failure::Code::outcome_unknown : Failure::Code::unavailable;
+  return failure_response(Failure(code, "no answer came within the time limit"));
 }
 
 int status_of(const Refusal& refusal) { return refusal.code >= Refusal::Code::idempotency_conflict ? 409 : 400; }

@@ -40,6 +40,9 @@ class RequestError : public std::runtime_error {
 RequestError invalid_parameter(std::string_view name, const std::string& message);
 RequestError invalid_header(std::string_view name, const std::string& message);
 
+// 503 Overloaded, before anything was done; `why` is a sentence.
+RequestError overloaded(const std::string& why);
+
 // 404 TaskNotFound, WorkflowNotFound, ActivityNotFound.
 RequestError task_not_found(std::string_view id);
 RequestError workflow_not_found(std::string_view workflow_id);
@@ -47,6 +50,11 @@ RequestError activity_not_found(std::string_view id);
 
 // What a thrown exception is for the client. One that nobody foresaw is logged and told without its inside.
 Response error_response(std::exception_ptr thrown);
+
+// For a request that is given up: the server is shutting down and did nothing; or the store's answer did not come in time, which
+// leaves it open whether anything was done if the request `may_change` something.
+Response shutting_down_response();
+Response late_response(bool may_change);
 
 // The body of 400 InvalidRequest for a bad field, as an item of a batch has it too.
 void write_invalid_field(JsonWriter& out, std::string_view pointer, std::string_view message);

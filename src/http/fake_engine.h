@@ -16,6 +16,9 @@ class FakeEngine : public Engine {
  public:
   // Set before the server starts.
   bool holds_submissions = false;
+  bool holds_reads = false;  // find() does not return before release_reads()
+  bool holds_ready = false;  // nor check_ready()
+  std::function<void()> on_submit;
   std::optional<Failure> failure;  // thrown by reads, answered by submissions
   std::optional<Refusal> refusal;  // answered by submissions
   ControlOutcome control_outcome;
@@ -41,6 +44,7 @@ class FakeEngine : public Engine {
 
   void submit(const std::string& name_space, std::vector<SubmitRequest> requests,
               Reply<std::vector<SubmitResult>> reply) override {
+    if (on_submit) on_submit();
     std::vector<SubmitResult> results;
     for (const SubmitRequest& request : requests) {
       if (refusal) {
@@ -104,7 +108,8 @@ class FakeEngine : public Engine {
   }
 
   std::optional<Execution> find(const std::string&, const ExecutionId& id) override {
-    check_ready();
+    block_if(holds_reads);
+    if (failure) throw *failure;
     for (const Execution& execution : stored) {
       if (execution.id == id) return execution;
     }
@@ -141,11 +146,12 @@ class FakeEngine : public Engine {
   }
   Activities& activities() override { return fake_activities; }
   void check_ready() override {
+    block_if(holds_ready);
     if (failure) throw *failure;
   }
   EngineCounters counters() override { return {}; }
   std::vector<QueueCount> queue_counts() override {
-    check_ready();
+    if (failure) throw *failure;
     return {{"default", "mail", 3, 2, std::nullopt}};
   }
 
@@ -168,7 +174,25 @@ class FakeEngine : public Engine {
     for (const auto& answer : held) answer();
   }
 
+  void await_blocked(std::size_t count) {
+    await([&] { return blocked_ >= count; });
+  }
+  void release_reads() {
+    std::lock_guard lock(mutex_);
+    holds_reads = holds_ready = false;
+    changed_.notify_all();
+  }
+
  private:
+  void block_if(const bool& held) {
+    std::unique_lock lock(mutex_);
+    if (!held) return;
+    ++blocked_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return !held; });
+    --blocked_;
+  }
+
   struct FakeWait : Waiting {
     FakeWait(FakeEngine& of, std::function<void()> empty_answer) : engine(of), answer(std::move(empty_answer)) {}
     void cancel() override {
@@ -202,7 +226,7 @@ class FakeEngine : public Engine {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::size_t waiting_ = 0, cancelled_ = 0;
+  std::size_t waiting_ = 0, cancelled_ = 0, blocked_ = 0;
   std::vector<std::function<void()>> held_;
 };
 

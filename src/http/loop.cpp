@@ -23,18 +23,31 @@ void Loop::start() {
   });
 }
 
-void Loop::adopt(Connection::Socket socket) {
-  if (draining_) return;
-  auto connection = std::make_shared<Connection>(shared_from_this(), std::move(socket));
+void Loop::adopt(Connection::Socket socket, bool spare) {
+  if (draining_) return service_.load().remove_connection();
+  auto connection = std::make_shared<Connection>(shared_from_this(), std::move(socket), spare);
   connections_.insert(connection);
-  service_.metrics().connection_opened();
   connection->start();
 }
 
 void Loop::forget(const std::shared_ptr<Connection>& connection) {
   if (connections_.erase(connection) == 0) return;
-  service_.metrics().connection_closed();
+  service_.load().remove_connection();
   if (draining_ && connections_.empty()) drained_.set_value();
+}
+
+void Loop::hold(std::size_t bytes, const Connection& latest) {
+  held_bytes_ += bytes;
+  while (held_bytes_ > options_.max_unsent_bytes / options_.io_threads) {
+    const auto longest = std::min_element(connections_.begin(), connections_.end(), [](const auto& a, const auto& b) {
+      return a->stalled_since() < b->stalled_since();
+    });
+    if (longest == connections_.end() || longest->get() == &latest) return;
+    if ((*longest)->stalled_since() == Connection::Clock::time_point::max()) return;
+    spdlog::warn("http: closed a client that does not take its answer: too much is held for such clients");
+    const std::shared_ptr<Connection> stalled = *longest;
+    stalled->close();
+  }
 }
 
 void Loop::answer(std::shared_ptr<Connection> connection, std::uint64_t ticket, std::function<Response()> make) {
@@ -77,7 +90,7 @@ void Loop::stop() {
   post([self = shared_from_this()] {
     self->ended_.store(true, std::memory_order_release);
     const std::vector<std::shared_ptr<Connection>> open(self->connections_.begin(), self->connections_.end());
-    for (const auto& connection : open) connection->close();
+    for (const auto& connection : open) connection->give_up();
     self->timer_.cancel();
     self->work_.reset();
   });
@@ -88,7 +101,8 @@ void Loop::stop() {
 
 // One timer looks at all connections: cheaper than one per connection that is set anew with every request.
 void Loop::tick() {
-  const auto shortest = std::min(options_.read_timeout, options_.idle_timeout);
+  const auto shortest =
+      std::min({options_.read_timeout, options_.idle_timeout, options_.write_timeout, options_.store_timeout});
   const auto period = std::clamp(shortest / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(500));
   timer_.expires_after(period);
   timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {

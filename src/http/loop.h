@@ -44,9 +44,20 @@ class Loop : public std::enable_shared_from_this<Loop> {
   // first of them and sends all that are there.
   void answer(std::shared_ptr<Connection> connection, std::uint64_t ticket, std::function<Response()> make);
 
-  // On the loop's own thread.
-  void adopt(Connection::Socket socket);
+  // From any thread: at once on the loop's own, else as post().
+  template <class Work>
+  void run(Work work) {
+    context_.get_executor().running_in_this_thread() ? work() : post(std::move(work));
+  }
+
+  // On the loop's own thread. The connection is counted in the load already.
+  void adopt(Connection::Socket socket, bool spare);
   void forget(const std::shared_ptr<Connection>& connection);
+
+  // Bytes of an answer that its client does not take at once. Where there are too many, the clients are closed that have taken
+  // nothing for the longest time.
+  void hold(std::size_t bytes, const Connection& latest);
+  void let_go(std::size_t bytes) { held_bytes_ -= bytes; }
 
   boost::asio::io_context& context() { return context_; }
   Service& service() { return service_; }
@@ -72,6 +83,7 @@ class Loop : public std::enable_shared_from_this<Loop> {
   std::mutex answers_mutex_;
   std::vector<Answer> answers_;  // not empty: the loop has been woken for them
   std::promise<void> drained_;
+  std::size_t held_bytes_ = 0;
   bool draining_ = false;
   std::atomic<bool> ended_{false};
   std::array<char, 65536> scratch_;

@@ -1,6 +1,7 @@
 // A request and its answer as plain values: what handlers see of HTTP.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,7 +18,8 @@ namespace hapax::http {
 // HEAD is a GET whose answer is sent without its body.
 enum class Method : std::uint8_t { get, post, put, del, other };
 
-// The views hold only while the handler's call lasts; what is needed later is copied.
+// Known in two parts: everything but the body at the end of the head, then the body. The views hold only while the handler's
+// call lasts; what is needed later is copied.
 struct Request {
   Method method = Method::other;
   std::string_view path;   // as sent, still percent-encoded
@@ -26,6 +28,7 @@ struct Request {
 
   // Headers, trimmed; a null view is an absent one.
   std::string_view content_type;
+  std::string_view host;  // of the Host header, or of the target where that names one
   std::string_view authorization;
   std::string_view name_space_header;
   std::string_view idempotency_key;
@@ -57,42 +60,48 @@ inline Response json_response(int status, std::string body) {
   return response;
 }
 
-// Where the answer to a request goes.
+// Where the answer to one request goes. All from any thread.
 class Exchange {
  public:
   virtual ~Exchange() = default;
 
-  // From any thread, once per ticket. `make` runs on the connection's thread; what it throws becomes an error answer.
-  virtual void answer(std::uint64_t ticket, std::function<Response()> make) = 0;
+  // Once. `make` runs on the connection's thread; what it throws becomes an error answer.
+  virtual void answer(std::function<Response()> make) = 0;
 
-  // On the connection's thread. The wait is cancelled if the client hangs up or the server stops.
-  virtual void wait(std::uint64_t ticket, std::shared_ptr<Waiting> waiting) = 0;
+  // From now on the request waits for something to happen, which takes no part of the server's load. The wait is
+  // cancelled if the client hangs up or the server stops.
+  virtual void wait(std::shared_ptr<Waiting> waiting) = 0;
+
+  // Before the answer: if it does not come within this time, `otherwise` makes another one.
+  virtual void limit(std::chrono::milliseconds time, std::function<Response()> otherwise) = 0;
 };
 
 // A handler's handle on the answer it owes. Copies stand for the same answer.
 class Responder {
  public:
-  Responder(std::shared_ptr<Exchange> exchange, std::uint64_t ticket)
-      : exchange_(std::move(exchange)), ticket_(ticket) {}
+  explicit Responder(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
 
   void answer(Response response) const {
-    exchange_->answer(ticket_, [response = std::move(response)]() mutable { return std::move(response); });
+    exchange_->answer([response = std::move(response)]() mutable { return std::move(response); });
   }
 
-  void wait(std::shared_ptr<Waiting> waiting) const { exchange_->wait(ticket_, std::move(waiting)); }
+  void wait(std::shared_ptr<Waiting> waiting) const { exchange_->wait(std::move(waiting)); }
+
+  void limit(std::chrono::milliseconds time, std::function<Response()> otherwise) const {
+    exchange_->limit(time, std::move(otherwise));
+  }
 
   // A reply for the engine: `write` makes the response from the value, on the connection's thread, not on the engine's.
   template <class T, class Write>
   Reply<T> reply(Write write) const {
     return [responder = *this, write = std::move(write)](Answer<T> answer) {
       responder.exchange_->answer(
-          responder.ticket_, [answer = std::move(answer), write]() mutable { return write(std::move(answer).get()); });
+          [answer = std::move(answer), write]() mutable { return write(std::move(answer).get()); });
     };
   }
 
  private:
   std::shared_ptr<Exchange> exchange_;
-  std::uint64_t ticket_;
 };
 
 }  // namespace hapax::http

@@ -72,8 +72,9 @@ void add_queues(std::vector<MetricFamily>& out, const std::vector<QueueCount>& q
 Metrics::PerRoute::PerRoute(std::string method_name, std::string path)
     : method(std::move(method_name)), pattern(std::move(path)), latency(kBuckets) {}
 
-Metrics::Metrics(const std::vector<Route>& routes)
-    : started_at_s_(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count()) {
+Metrics::Metrics(const std::vector<Route>& routes, const Load& load)
+    : load_(load),
+      started_at_s_(std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count()) {
   for (const Route& route : routes) {
     routes_.push_back(std::make_unique<PerRoute>(std::string(to_string(route.method)), route.pattern));
   }
@@ -86,8 +87,26 @@ void Metrics::observe(std::size_t route, int status, std::chrono::steady_clock::
   counted.latency.Observe(std::chrono::duration<double>(took).count());
 }
 
-std::string Metrics::render(const EngineCounters& counters,
-                            const std::optional<std::vector<QueueCount>>& queues) const {
+std::vector<QueueCount> Metrics::with_bounded_names(const std::vector<QueueCount>& queues) {
+  const std::lock_guard lock(mutex_);
+  std::vector<QueueCount> out;
+  QueueCount others;
+  bool has_others = false;
+  for (const QueueCount& queue : queues) {
+    std::pair name(queue.name_space, queue.queue);
+    if (told_.contains(name) || (told_.size() < kMaxQueues && told_.insert(std::move(name)).second)) {
+      out.push_back(queue);
+      continue;
+    }
+    has_others = true;
+    others.pending += queue.pending;
+    others.running += queue.running;
+  }
+  if (has_others) out.push_back(std::move(others));
+  return out;
+}
+
+std::string Metrics::render(const EngineCounters& counters, const std::optional<std::vector<QueueCount>>& queues) {
   MetricFamily requests = family("hapax_http_requests_total", "Requests answered", MetricType::Counter);
   MetricFamily latency =
       family("hapax_http_request_duration_seconds", "From the whole request to its answer", MetricType::Histogram);
@@ -109,9 +128,13 @@ std::string Metrics::render(const EngineCounters& counters,
   }
   std::vector<MetricFamily> out{std::move(requests), std::move(latency)};
   out.push_back(single("hapax_http_connections", "Open connections", MetricType::Gauge,
-                       static_cast<double>(connections_.load(std::memory_order_relaxed))));
+                       static_cast<double>(load_.connections())));
+  out.push_back(single("hapax_http_requests_in_hand", "Requests that are being handled and do not only wait",
+                       MetricType::Gauge, static_cast<double>(load_.requests())));
+  out.push_back(single("hapax_http_request_bytes_in_hand", "Bytes of the bodies of those, and of those being read",
+                       MetricType::Gauge, static_cast<double>(load_.bytes())));
   add_engine(out, counters);
-  if (queues) add_queues(out, *queues);
+  if (queues) add_queues(out, with_bounded_names(*queues));
   out.push_back(single("process_start_time_seconds", "When the server started, since the epoch", MetricType::Gauge,
                        started_at_s_));
   MetricFamily build = family("hapax_build_info", "The version of the server", MetricType::Gauge);

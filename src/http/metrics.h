@@ -2,17 +2,20 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <prometheus/counter.h>
 #include <prometheus/histogram.h>
 
 #include "engine/engine.h"
+#include "http/load.h"
 #include "http/router.h"
 
 namespace hapax::http {
@@ -20,17 +23,16 @@ namespace hapax::http {
 class Metrics {
  public:
   // Routes that come later are not counted.
-  explicit Metrics(const std::vector<Route>& routes);
+  Metrics(const std::vector<Route>& routes, const Load& load);
 
   // `route` is an index into the routes; kNoRoute for what matched none.
   static constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
   void observe(std::size_t route, int status, std::chrono::steady_clock::duration took);
 
-  void connection_opened() { connections_.fetch_add(1, std::memory_order_relaxed); }
-  void connection_closed() { connections_.fetch_sub(1, std::memory_order_relaxed); }
-
-  // Without `queues`, which are the store's to tell, the rest is told.
-  std::string render(const EngineCounters& counters, const std::optional<std::vector<QueueCount>>& queues) const;
+  // Without `queues`, which are the store's to tell, the rest is told. The first kMaxQueues queues that were ever told have series of
+  // their own; all others together are the queue "" of the namespace "", however many names somebody thinks up.
+  static constexpr std::size_t kMaxQueues = 1000;
+  std::string render(const EngineCounters& counters, const std::optional<std::vector<QueueCount>>& queues);
 
  private:
   struct PerRoute {
@@ -41,8 +43,12 @@ class Metrics {
     prometheus::Histogram latency;
   };
 
+  std::vector<QueueCount> with_bounded_names(const std::vector<QueueCount>& queues);
+
+  const Load& load_;
   std::vector<std::unique_ptr<PerRoute>> routes_;  // the last one is for what matched no route
-  std::atomic<std::int64_t> connections_{0};
+  std::mutex mutex_;
+  std::set<std::pair<std::string, std::string>> told_;  // namespace and queue
   double started_at_s_;
 };
 

@@ -10,12 +10,22 @@
 
 namespace hapax::http {
 
+namespace {
+
+constexpr std::size_t kMaxParameters = 32;
+
+}  // namespace
+
 Query::Query(std::string_view text) {
   while (!text.empty()) {
     const auto end = text.find('&');
     const std::string_view pair = text.substr(0, end);
     text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
     if (pair.empty()) continue;
+    if (parameters_.size() == kMaxParameters) {
+      throw RequestError(400, "InvalidRequest",
+                         fmt::format("The query string has more than {} parameters.", kMaxParameters));
+    }
     const auto equals = pair.find('=');
     auto name = percent_decode(pair.substr(0, equals), true);
     if (!name)

@@ -13,7 +13,7 @@
 namespace hapax::http {
 
 // Ask for every parameter that may be there, then call done(), which refuses what was not asked for. Throws
-// RequestError.
+// RequestError; also for more parameters than any route has.
 class Query {
  public:
   explicit Query(std::string_view text);

@@ -4,10 +4,17 @@
 
 #include "core/failure.h"
 #include "http/error.h"
+#include "store/call_deadline.h"
 
 namespace hapax::http {
 
-ReadPool::ReadPool(std::size_t threads) {
+namespace {
+
+constexpr std::size_t kMaxJobs = 1024;  // that wait for a thread
+
+}  // namespace
+
+ReadPool::ReadPool(std::size_t threads, std::chrono::milliseconds patience) : patience_(patience) {
   for (std::size_t i = 0; i < std::max<std::size_t>(threads, 1); ++i) threads_.emplace_back([this] { run(); });
 }
 
@@ -19,7 +26,8 @@ void ReadPool::begin(const Responder& responder, std::function<void()> start) {
   {
     std::lock_guard lock(mutex_);
     if (stopping_) throw Failure(Failure::Code::stopped, "the server is shutting down");
-    jobs_.push_back({responder, std::move(start)});
+    if (jobs_.size() >= kMaxJobs) throw overloaded("Too many requests wait for the store.");
+    jobs_.push_back({responder, std::move(start), std::chrono::steady_clock::now() + patience_});
   }
   changed_.notify_one();
 }
@@ -44,6 +52,9 @@ void ReadPool::run() {
     jobs_.pop_front();
     lock.unlock();
     try {
+      if (std::chrono::steady_clock::now() > job.end_by)
+        throw overloaded("The requests before this one took too long.");
+      const CallDeadline deadline(job.end_by);
       job.start();
     } catch (...) {
       job.responder.answer(error_response(std::current_exception()));

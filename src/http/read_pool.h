@@ -1,6 +1,7 @@
 // A few threads for what the engine answers or looks up synchronously, so that no connection's thread ever waits for the store.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -14,7 +15,8 @@ namespace hapax::http {
 
 class ReadPool {
  public:
-  explicit ReadPool(std::size_t threads);
+  // What has not ended `patience` after it was asked for is refused or given up; what comes while too much waits is refused.
+  ReadPool(std::size_t threads, std::chrono::milliseconds patience);
   ~ReadPool() { stop(); }
 
   // Answers with what `make` returns or throws, from a thread of the pool.
@@ -30,10 +32,12 @@ class ReadPool {
   struct Job {
     Responder responder;
     std::function<void()> start;
+    std::chrono::steady_clock::time_point end_by;
   };
 
   void run();
 
+  const std::chrono::milliseconds patience_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> jobs_;

@@ -18,7 +18,8 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::chrono::milliseconds kAcceptPause{100};  // after the system had no descriptor left
+constexpr std::chrono::milliseconds kAcceptPause{100};  // while no more connections can be had
+constexpr std::size_t kSpareConnections = 64;           // beyond the limit, so that /health answers at it
 
 class HttpServer final : public Server {
  public:
@@ -41,6 +42,10 @@ class HttpServer final : public Server {
   }
 
   std::uint16_t port() const override { return endpoint_.port(); }
+
+  void change_access(const std::vector<AccessToken>& tokens, const std::vector<std::string>& hosts) override {
+    service_.change_access(tokens, hosts);
+  }
 
   void stop() override {
     if (stopped_) return;
@@ -77,18 +82,23 @@ class HttpServer final : public Server {
   }
 
   void accept() {
+    if (service_.load().connections() >= options_.max_connections + kSpareConnections) return accept_later();
     http::Loop& loop = *loops_[next_++ % loops_.size()];
     acceptor_->async_accept(loop.context(), [this, &loop](const error_code& error, tcp::socket socket) {
       if (!acceptor_->is_open()) return;
-      if (error) return accept_later(error);
+      if (error) {
+        spdlog::warn("http: cannot accept a connection: {}", error.message());
+        return accept_later();
+      }
+      const bool spare = service_.load().add_connection() > options_.max_connections;
+      if (spare) spdlog::warn("http: more connections than [server] max_connections allows; they are refused");
       auto shared = std::make_shared<tcp::socket>(std::move(socket));
-      loop.post([&loop, shared] { loop.adopt(std::move(*shared)); });
+      loop.post([&loop, shared, spare] { loop.adopt(std::move(*shared), spare); });
       accept();
     });
   }
 
-  void accept_later(const error_code& error) {
-    spdlog::warn("http: cannot accept a connection: {}", error.message());
+  void accept_later() {
     pause_->expires_after(kAcceptPause);
     pause_->async_wait([this](const error_code& cancelled) {
       if (!cancelled && acceptor_->is_open()) accept();

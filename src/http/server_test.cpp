@@ -9,35 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "core/json.h"
-#include "http/fake_engine.h"
-#include "http/test_client.h"
+#include "http/serving.h"
 
 namespace hapax::http {
 namespace {
-
-ServerOptions quick() {
-  ServerOptions options;
-  options.port = 0;
-  return options;
-}
-
-struct Serving {
-  explicit Serving(const ServerOptions& options = quick()) : server(start_server(engine, options)) {}
-  TestClient client() const { return TestClient(server->port()); }
-  Received call(std::string_view method, std::string_view path, std::string_view body = "",
-                std::string_view headers = "") {
-    return client().call(method, path, body, headers);
-  }
-
-  FakeEngine engine;
-  std::unique_ptr<Server> server;
-};
-
-std::string error_of(const Received& received) {
-  const Json body = parse_json(received.body);
-  EXPECT_NE(body.find("message"), nullptr);
-  return body.find("error") != nullptr ? body.find("error")->text : "";
-}
 
 constexpr std::string_view kLongPoll = R"({"wait":"30s"})";
 
@@ -78,7 +53,7 @@ TEST(Server, ARequestInSinglePiecesIsOneRequest) {
   for (const char c : request_bytes("POST", "/v1/tasks", R"({"type":"t"})")) client.send(std::string(1, c));
   EXPECT_EQ(client.read().status, 201);
   client.send(
-      "POST /v1/tasks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+      "POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
       "chunked\r\n\r\n5\r\n{\"typ\r\n7\r\ne\":\"t\"}\r\n0\r\n\r\n");
   EXPECT_EQ(client.read().status, 201);
 }
@@ -89,7 +64,8 @@ TEST(Server, AnOversizeBodyIs413AndClosesTheConnection) {
   Serving serving(options);
   for (const std::string headers : {"Content-Length: 99999999\r\n", "Transfer-Encoding: chunked\r\n"}) {
     TestClient client = serving.client();
-    client.send("POST /v1/tasks HTTP/1.1\r\n" + headers + "\r\n7d0\r\n" + std::string(2000, ' ') + "\r\n");
+    client.send("POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n7d0\r\n" + std::string(2000, ' ') +
+                "\r\n");
     const Received answer = client.read();
     EXPECT_EQ(answer.status, 413);
     EXPECT_EQ(error_of(answer), "PayloadTooLarge");
@@ -117,7 +93,7 @@ TEST(Server, ASlowClientIsCut) {
   Serving serving(options);
   TestClient slow_header = serving.client(), slow_body = serving.client();
   slow_header.send("POST /v1/tasks HTTP/1.1\r\nHost:");
-  slow_body.send("POST /v1/tasks HTTP/1.1\r\nContent-Length: 100\r\n\r\n{");
+  slow_body.send("POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{");
   EXPECT_EQ(slow_header.read().status, 408);
   EXPECT_TRUE(slow_header.at_end());
   EXPECT_EQ(slow_body.read().status, 408);
@@ -145,7 +121,7 @@ TEST(Server, MalformedJsonAndUtf8Are400WithTheirPlace) {
 TEST(Server, ABodyIsAskedForWhereTheClientWaitsToBeAsked) {
   Serving serving;
   TestClient client = serving.client();
-  client.send("POST /v1/tasks HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 12\r\n\r\n");
+  client.send("POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 12\r\n\r\n");
   EXPECT_EQ(client.read().status, 100);
   client.send(R"({"type":"t"})");
   EXPECT_EQ(client.read().status, 201);
@@ -186,7 +162,7 @@ TEST(Server, AnHttp11RequestWithoutAHostIs400) {
   without.send("GET /health HTTP/1.1\r\n\r\n");
   EXPECT_EQ(error_of(without.read()), "MalformedHttp");
   EXPECT_TRUE(without.at_end());
-  twice.send("GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n");
+  twice.send("GET /health HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(twice.read().status, 400);
   old.send("GET /health HTTP/1.0\r\n\r\n");
   EXPECT_EQ(old.read().status, 200);
@@ -416,9 +392,23 @@ TEST(Stop, IsBoundedAndALateAnswerDoesNoHarm) {
   client.send(request_bytes("POST", "/v1/tasks", R"({"type":"t"})"));
   serving.engine.await_held(1);
   serving.server->stop();
+  EXPECT_EQ(error_of(client.read()), "OutcomeUnknown");
   EXPECT_TRUE(client.at_end());
   serving.engine.release_held();
   serving.server.reset();
+}
+
+TEST(Stop, AHalfSentRequestIsNotWaitedFor) {
+  ServerOptions options = quick();
+  options.read_timeout = options.drain_timeout = std::chrono::hours(1);
+  Serving serving(options);
+  TestClient head = serving.client(), body = serving.client();
+  head.send("POST /v1/tasks HTTP/1.1\r\nHost:");
+  body.send("POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n");
+  EXPECT_EQ(body.read().status, 100);  // so the server has seen both
+  serving.server->stop();
+  EXPECT_EQ(error_of(body.read()), "ShuttingDown");
+  EXPECT_TRUE(body.at_end());
 }
 
 }  // namespace

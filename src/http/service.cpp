@@ -1,12 +1,19 @@
 #include "http/service.h"
 
+#include <algorithm>
+
 #include "core/name.h"
 #include "http/error.h"
 
 namespace hapax::http {
 
 Service::Service(Engine& engine, const ServerOptions& options)
-    : auth_(options.tokens), pool_(options.read_threads), backend_{engine, pool_} {
+    : load_(options.max_requests, std::max(options.max_request_bytes, options.max_body_bytes)),
+      pool_(options.read_threads, options.store_timeout),
+      bodies_(1, options.store_timeout),
+      ready_(engine),
+      backend_{engine, pool_, ready_} {
+  change_access(options.tokens, options.hosts);
   add_task_routes(router_, backend_);
   add_workflow_routes(router_, backend_);
   add_claim_routes(router_, backend_);
@@ -17,23 +24,26 @@ Service::Service(Engine& engine, const ServerOptions& options)
   add_event_routes(router_, backend_);
   add_identity_routes(router_, backend_);
   add_operation_routes(router_, backend_);
-  metrics_ = std::make_unique<Metrics>(router_.routes());
+  metrics_ = std::make_unique<Metrics>(router_.routes(), load_);
   backend_.metrics = metrics_.get();
 }
 
-std::size_t Service::handle(Request& request, const Responder& responder) {
-  const Router::Match match = router_.find(request.method, request.path);
-  try {
-    admit_and_run(request, responder, match);
-  } catch (...) {
-    responder.answer(error_response(std::current_exception()));
-  }
-  return match.route == nullptr ? Metrics::kNoRoute : router_.index_of(*match.route);
+void Service::change_access(const std::vector<AccessToken>& tokens, const std::vector<std::string>& hosts) {
+  const bool any = hosts.empty() && !tokens.empty();
+  door_ = std::make_shared<const Door>(Door{Auth(tokens), any ? std::nullopt : std::make_optional<Hosts>(hosts)});
 }
 
-void Service::admit_and_run(Request& request, const Responder& responder, const Router::Match& match) {
+const Route& Service::admit(Request& request, std::size_t& index) const {
+  const Router::Match match = router_.find(request.method, request.path);
+  if (match.route != nullptr) index = router_.index_of(*match.route);
+  const std::shared_ptr<const Door> door = door_;
+  if (door->hosts && request.host.data() != nullptr && !door->hosts->accept(request.host)) {
+    throw RequestError(
+        421, "ForeignHost",
+        "This server does not answer to the host in this request. If it should, name it in [server] hosts.");
+  }
   if (match.route == nullptr || match.route->access == Access::token) {
-    Auth::Admission admission = auth_.admit(request);
+    Auth::Admission admission = door->auth.admit(request);
     request.name_space = std::move(admission.name_space);
     request.bound = admission.bound;
   }
@@ -49,7 +59,29 @@ void Service::admit_and_run(Request& request, const Responder& responder, const 
     if (!decoded) throw RequestError(400, "InvalidRequest", "The path must be percent-encoded UTF-8.");
     request.params.push_back(*std::move(decoded));
   }
-  match.route->handler(request, responder);
+  return *match.route;
+}
+
+void Service::run(const Route& route, Request& request, const Responder& responder) {
+  try {
+    route.handler(request, responder);
+  } catch (...) {
+    responder.answer(error_response(std::current_exception()));
+  }
+}
+
+void Service::run_elsewhere(const Responder& responder, std::function<void()> work) {
+  try {
+    bodies_.begin(responder, std::move(work));
+  } catch (...) {
+    responder.answer(error_response(std::current_exception()));
+  }
+}
+
+void Service::stop() {
+  bodies_.stop();
+  pool_.stop();
+  ready_.stop();
 }
 
 }  // namespace hapax::http

@@ -1,11 +1,19 @@
 // The way of a request through the server, apart from the network: route, admission, handler.
 #pragma once
 
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+
 #include "engine/engine.h"
 #include "http/auth.h"
+#include "http/hosts.h"
+#include "http/load.h"
 #include "http/message.h"
 #include "http/metrics.h"
 #include "http/read_pool.h"
+#include "http/ready_probe.h"
 #include "http/router.h"
 #include "http/server.h"
 
@@ -15,7 +23,8 @@ namespace hapax::http {
 struct Backend {
   Engine& engine;
   ReadPool& pool;
-  const Metrics* metrics = nullptr;  // set before the first request
+  ReadyProbe& ready;
+  Metrics* metrics = nullptr;  // set before the first request
 };
 
 // A handler that works with the backend.
@@ -39,21 +48,38 @@ class Service {
  public:
   Service(Engine& engine, const ServerOptions& options);
 
-  // Has the request answered through the responder, now or later. Does not throw. Returns the route's index, or
-  // Metrics::kNoRoute.
-  std::size_t handle(Request& request, const Responder& responder);
+  // Who may come in from now on. Throws std::invalid_argument, and changes nothing then.
+  void change_access(const std::vector<AccessToken>& tokens, const std::vector<std::string>& hosts);
 
-  // Ends the pool after the reads that were asked for.
-  void stop() { pool_.stop(); }
+  // At the end of the head: the route, its index among the routes as soon as it is known, and in the request what its handler
+  // needs but for the body. Throws what error_response() answers.
+  const Route& admit(Request& request, std::size_t& index) const;
+
+  // Has the request answered through the responder, now or later. Does not throw.
+  static void run(const Route& route, Request& request, const Responder& responder);
+
+  // Does `work` on another thread than the connections', one after the other: what has a long body to parse, which takes time
+  // and many times its memory. Does not throw; what `work` throws is answered.
+  void run_elsewhere(const Responder& responder, std::function<void()> work);
+
+  // Ends the threads after what was asked for.
+  void stop();
 
   const Router& router() const { return router_; }
   Metrics& metrics() { return *metrics_; }
+  Load& load() { return load_; }
 
  private:
-  void admit_and_run(Request& request, const Responder& responder, const Router::Match& match);
+  struct Door {
+    Auth auth;
+    std::optional<Hosts> hosts;  // absent: any
+  };
 
-  Auth auth_;
+  std::atomic<std::shared_ptr<const Door>> door_;
+  Load load_;
   ReadPool pool_;
+  ReadPool bodies_;
+  ReadyProbe ready_;
   Backend backend_;
   Router router_;
   std::unique_ptr<Metrics> metrics_;

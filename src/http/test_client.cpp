@@ -90,7 +90,7 @@ Received TestClient::call(std::string_view method, std::string_view path, std::s
 std::string request_bytes(std::string_view method, std::string_view path, std::string_view body,
                           std::string_view headers) {
   std::string out;
-  out.append(method).append(" ").append(path).append(" HTTP/1.1\r\nHost: x\r\n").append(headers);
+  out.append(method).append(" ").append(path).append(" HTTP/1.1\r\nHost: localhost\r\n").append(headers);
   if (!body.empty()) out.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n");
   return out.append("\r\n").append(body);
 }

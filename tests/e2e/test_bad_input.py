@@ -277,17 +277,17 @@ def test_a_body_over_the_limit_is_a_413_and_one_within_is_taken(start_server):
     assert refused(caller.submit(input="x" * 10_000), 413)
     assert caller.submit().status == 201
     with RawConnection(server.port) as connection:
-        connection.send(b"POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999999\r\n\r\n{")
+        connection.send(b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999999999\r\n\r\n{")
         assert connection.read_response().status == 413
     with RawConnection(server.port) as connection:
-        connection.send(b"POST /v1/tasks HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        connection.send(b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
         connection.send((b"1000\r\n" + b"x" * 0x1000 + b"\r\n") * 3)
         assert connection.read_response().status == 413
 
 
 def test_headers_have_a_limit(server):
     with RawConnection(server.port) as connection:
-        connection.send(b"GET /health HTTP/1.1\r\nHost: x\r\n" + b"X-Filler: " + b"x" * 70_000 + b"\r\n\r\n")
+        connection.send(b"GET /health HTTP/1.1\r\nHost: localhost\r\n" + b"X-Filler: " + b"x" * 70_000 + b"\r\n\r\n")
         answer = connection.read_response()
     assert answer is None or answer.status in (400, 431)
     assert server.client.get("/health").status == 200
@@ -313,8 +313,8 @@ def test_a_slow_client_is_cut_while_others_are_served(server):
     connections = [RawConnection(server.port, timeout=40 * SLOWDOWN) for _ in range(3)]
     half_header, half_body, dripping = connections
     half_header.send(b"POST /v1/tasks HTTP/1.1\r\nHost:")
-    half_body.send(b"POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
-    dripping.send(b"POST /v1/tasks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
+    half_body.send(b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
+    dripping.send(b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n")
     dripping.socket.settimeout(0.5)
     while True:
         assert time.monotonic() - start < 30 * SLOWDOWN, "the dripping client was never cut"
@@ -375,7 +375,7 @@ def test_what_curl_d_sends_is_json_but_not_what_a_page_of_another_site_sends(cal
 def test_a_client_that_asks_before_it_sends_is_told_to_go_on(server):
     body = b'{"type": "t"}'
     with RawConnection(server.port) as connection:
-        connection.send(b"POST /v1/tasks HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n")
+        connection.send(b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n")
         connection.send(b"Content-Length: %d\r\n\r\n" % len(body))
         assert connection.read_response().status == 100
         connection.send(body)

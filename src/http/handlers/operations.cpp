@@ -26,6 +26,8 @@ constexpr std::string_view kFrontPage = R"(<!doctype html>
 </html>
 )";
 
+constexpr std::chrono::milliseconds kQueueCountsTime{3000};  // then the metrics are told without them
+
 Response status_response(std::string_view status) {
   JsonWriter out;
   out.begin_object().key("status").string(status).key("version").string(kVersion).end_object();
@@ -51,6 +53,11 @@ std::optional<std::vector<QueueCount>> queue_counts(Engine& engine, const std::o
   }
 }
 
+Response metrics_response(Backend& backend, const std::optional<std::vector<QueueCount>>& queues) {
+  return text_response(backend.metrics->render(backend.engine.counters(), queues),
+                       "text/plain; version=0.0.4; charset=utf-8");
+}
+
 }  // namespace
 
 void add_operation_routes(Router& router, Backend& backend) {
@@ -59,19 +66,13 @@ void add_operation_routes(Router& router, Backend& backend) {
       Access::open);
   router.add(
       Method::get, "/ready",
-      [&backend](Request&, const Responder& responder) {
-        backend.pool.answer(responder, [&engine = backend.engine] {
-          engine.check_ready();
-          return status_response("ready");
-        });
-      },
+      [&backend](Request&, const Responder& responder) { backend.ready.ask(responder, status_response("ready")); },
       Access::open);
   router.add(Method::get, "/metrics", [&backend](Request& request, const Responder& responder) {
     const auto only = request.bound ? std::optional(request.name_space) : std::nullopt;
-    backend.pool.answer(responder, [&backend, only] {
-      return text_response(backend.metrics->render(backend.engine.counters(), queue_counts(backend.engine, only)),
-                           "text/plain; version=0.0.4; charset=utf-8");
-    });
+    responder.limit(kQueueCountsTime, [&backend] { return metrics_response(backend, {}); });
+    backend.pool.answer(responder,
+                        [&backend, only] { return metrics_response(backend, queue_counts(backend.engine, only)); });
   });
   router.add(
       Method::get, "/openapi.json",
