@@ -1,17 +1,20 @@
 #include <fmt/format.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <ostream>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/config_flags.h"
+#include "cli/end_watch.h"
 #include "cli/engine_options.h"
+#include "cli/server_log.h"
 #include "cli/signals.h"
 #include "engine/local_engine.h"
 #include "http/server.h"
@@ -19,6 +22,9 @@
 namespace hapax {
 
 namespace {
+
+constexpr Duration kEngineGrace{2000};
+constexpr std::size_t kOwnFiles = 256;  // that are no connections: the store's, the log's
 
 struct ServeFlags : ConfigFlags {
   bool hints = false;
@@ -30,33 +36,43 @@ std::size_t io_threads(std::int32_t configured) {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 8);
 }
 
-ServerOptions server_options(const Config& config) {
+std::vector<AccessToken> access_tokens(const Config& config) {
+  std::vector<AccessToken> tokens;
+  for (const auto& token : config.tokens) tokens.push_back({token.token, token.name_space});
+  return tokens;
+}
+
+ServerOptions server_options(const Config& config, std::size_t most_connections) {
   ServerOptions options;
   options.host = config.listen.host;
   options.port = config.listen.port;
   options.max_body_bytes = static_cast<std::size_t>(config.max_body_bytes);
+  options.max_connections = std::min(static_cast<std::size_t>(config.max_connections), most_connections);
+  options.max_requests = static_cast<std::size_t>(config.max_requests);
+  options.max_request_bytes = static_cast<std::size_t>(config.max_request_bytes);
+  options.max_unsent_bytes = static_cast<std::size_t>(config.max_unsent_bytes);
+  options.store_timeout = config.store_timeout;
+  // The rest of the grace is the engine's, and for telling those whose answer did not come.
+  options.drain_timeout = config.shutdown_grace - std::min<Duration>(config.shutdown_grace / 4, kEngineGrace);
   options.io_threads = io_threads(config.threads);
-  for (const auto& token : config.tokens) options.tokens.push_back({token.token, token.name_space});
+  options.tokens = access_tokens(config);
+  options.hosts = config.hosts;
   return options;
 }
 
-void start_log(LogLevel level) {
-  auto log = spdlog::get("hapax");
-  if (!log) log = spdlog::stderr_color_mt("hapax");
-  log->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %^%l%$ %v", spdlog::pattern_time_type::utc);
-  log->set_level(level == LogLevel::off ? spdlog::level::off
-                                        : static_cast<spdlog::level::level_enum>(static_cast<int>(level)));
-  log->flush_on(spdlog::level::info);
-  spdlog::set_default_logger(log);
-}
-
-// Ten thousand waiting clients are ten thousand open files.
-void raise_file_limit() {
+// Ten thousand waiting clients are ten thousand open files. Returns how many connections there may be.
+std::size_t raise_file_limit() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-    spdlog::warn("cannot raise the number of open files to {}", limit.rlim_max);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return SIZE_MAX;
+  if (limit.rlim_cur < limit.rlim_max) {
+    const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+      spdlog::warn("cannot raise the number of open files to {}", limit.rlim_max);
+      limit.rlim_cur = before;
+    }
+  }
+  const auto files = static_cast<std::size_t>(limit.rlim_cur);
+  return files - std::min(files / 2, kOwnFiles);
 }
 
 std::unique_ptr<Server> listen(Engine& engine, const ServerOptions& options) {
@@ -80,22 +96,68 @@ look around:           curl{0} http://{1}/v1/tasks
       auth, address);
 }
 
+// The sections and keys in which the two differ, but for those that a running server takes over.
+std::vector<std::string> changed_for_restart(const Config& a, const Config& b) {
+  const std::pair<const char*, bool> all[]{
+      {"[server] listen", a.listen != b.listen},
+      {"[server] store", a.store != b.store},
+      {"[server] store_timeout", a.store_timeout != b.store_timeout},
+      {"[server] max_body", a.max_body_bytes != b.max_body_bytes},
+      {"[server] max_connections", a.max_connections != b.max_connections},
+      {"[server] max_requests", a.max_requests != b.max_requests},
+      {"[server] max_request_bytes", a.max_request_bytes != b.max_request_bytes},
+      {"[server] max_unsent_bytes", a.max_unsent_bytes != b.max_unsent_bytes},
+      {"[server] shutdown_grace", a.shutdown_grace != b.shutdown_grace},
+      {"[server] threads", a.threads != b.threads},
+      {"[identity]", a.undeclared != b.undeclared || a.idempotency_ttl != b.idempotency_ttl},
+      {"[retention]", a.task_retention != b.task_retention || a.workflow_retention != b.workflow_retention},
+      {"[queues]", a.queues != b.queues},
+      {"[types]", a.types != b.types},
+      {"[activities]", a.activities != b.activities},
+      {"[cache]", a.cache_redis != b.cache_redis},
+      {"[cleanup]", a.cleanup_interval != b.cleanup_interval},
+      {"[requests]", a.request_ttl != b.request_ttl}};
+  std::vector<std::string> names;
+  for (const auto& [name, differs] : all) {
+    if (differs) names.emplace_back(name);
+  }
+  return names;
+}
+
+// Takes over what can change while the server runs: tokens, hosts and the log's level. `started` is what the rest is compared with.
+void reload(const Program& program, const ServeFlags& flags, const Config& started, Server& server) {
+  try {
+    const Config config = flags.load(program.environment);
+    server.change_access(access_tokens(config), config.hosts);
+    set_log_level(config.log_level);
+    spdlog::info("reloaded the configuration: {} tokens, {} hosts", config.tokens.size(), config.hosts.size());
+    if (const auto names = changed_for_restart(started, config); !names.empty()) {
+      spdlog::warn("changed, but in force only after a restart: {}", fmt::join(names, ", "));
+    }
+  } catch (const std::exception& error) {
+    spdlog::error("the configuration was not reloaded, the old one stays in force: {}", error.what());
+  }
+}
+
 int serve(const Program& program, const ServeFlags& flags) {
   const Config config = flags.load(program.environment);
-  EndSignals signals;
+  EndSignals signals(true);
   start_log(config.log_level);
-  raise_file_limit();
+  EndWatch watch;  // first, so that it ends last
+  const std::size_t most_connections = raise_file_limit();
 
   std::shared_ptr<Store> store =
       program.open_store(config.store, {.cache_redis = config.cache_redis, .timeout = config.store_timeout});
   const auto engine = start_engine(store, engine_options(config));
-  const auto server = listen(*engine, server_options(config));
+  const auto server = listen(*engine, server_options(config, most_connections));
   program.out << "listening on http://" << server->address() << "\n";
   if (flags.hints || program.terminal) print_hints(program.out, server->address(), !config.tokens.empty());
   program.out.flush();
   spdlog::info("serving {} on {}", config.store, server->address());
 
-  const int signal = signals.wait();
+  int signal = signals.wait();
+  for (; signal == SIGHUP; signal = signals.wait()) reload(program, flags, config, *server);
+  watch.begin(config.shutdown_grace);
   spdlog::info("stopping on signal {}; a second one ends at once", signal);
   server->stop();
   engine->stop();
@@ -112,6 +174,7 @@ void add_serve(CLI::App& app, const Program& program, Action& action) {
   flags->add(*command, "--store", "store", "sqlite:FILE, postgres://…, s3://… or memory: (default: sqlite:hapax.db)");
   flags->add(*command, "--cache-redis", "redis", "redis://HOST:PORT that caches completed identities (default: none)",
              "cache");
+  flags->add(*command, "--hosts", "hosts", "NAME,NAME: host names that the server answers to, beside localhost");
   flags->add(*command, "--log-level", "log_level", "trace, debug, info, warn, error or off (default: info)");
   flags->add_config(*command);
   command->add_flag("--hints", flags->hints, "Print what to try, also where standard output is no terminal");

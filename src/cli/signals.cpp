@@ -16,7 +16,7 @@ constexpr int kEndSignals[] = {SIGTERM, SIGINT, SIGHUP};
 
 }  // namespace
 
-EndSignals::EndSignals() {
+EndSignals::EndSignals(bool reloads) : reloads_(reloads) {
   sigemptyset(&signals_);
   for (int signal : kEndSignals) sigaddset(&signals_, signal);
   pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
@@ -30,7 +30,8 @@ int EndSignals::wait() {
   do failure = sigwait(&signals_, &signal);
   while (failure == EINTR);
   if (failure != 0) throw std::system_error(failure, std::generic_category(), "waiting for signals");
-  for (int each : kEndSignals) std::signal(each, end_at_once);
+  if (reloads_ && signal == SIGHUP) return signal;
+  for (int each : kEndSignals) std::signal(each, reloads_ && each == SIGHUP ? SIG_IGN : end_at_once);
   pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
   return signal;
 }

@@ -1,4 +1,4 @@
-// Being asked to end.
+// Being asked to end, or to reload.
 #pragma once
 
 #include <csignal>
@@ -6,16 +6,18 @@
 namespace hapax {
 
 // SIGTERM, SIGINT and SIGHUP, waited for instead of handled. Make it before any thread is started: they inherit the mask.
+// SIGHUP asks to end as the others do, or to reload if `reloads`.
 // SIGPIPE and SIGXFSZ are ignored from then on: a client that is gone and a file that may not grow are errors of the write.
 class EndSignals {
  public:
-  EndSignals();
+  explicit EndSignals(bool reloads = false);
 
-  // Returns when the first one comes, with its number. From then on another one ends the process at once: everything
-  // acknowledged is durable already.
+  // Returns when one comes, with its number. From the first one on that asks to end, another one ends the process at once:
+  // everything acknowledged is durable already.
   int wait();
 
  private:
+  const bool reloads_;
   sigset_t signals_;
 };
 

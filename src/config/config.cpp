@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -27,6 +28,7 @@ using Words = std::vector<std::string>;
 
 // Below, a commit on a busy disk would not end in time; above, clients have long given up.
 constexpr Duration kShortestStoreTimeout{100}, kLongestStoreTimeout{600'000};
+constexpr Duration kShortestGrace{1000}, kLongestGrace{600'000};
 
 // core/settings.h and core/activity.h refuse what they do not know; these lists are here for the "did you mean".
 const Words kQueueKeys{"retention",         "rate_limit",   "burst",           "max_running",
@@ -41,7 +43,7 @@ const Words kCronKeys{"expression",    "timezone", "misfire_policy", "catchup_li
                       "misfire_grace", "overlap",  "jitter"};
 const Words kEventKeys{"type", "source", "subject", "where"};
 const Words kWhereKeys{"pointer", "equals", "prefix", "exists"};
-const Words kTokenKeys{"token", "token_env", "namespace"};
+const Words kTokenKeys{"token", "token_env", "token_file", "namespace"};
 const Words kSections{"server",     "identity", "retention", "queues",   "types",
                       "activities", "cache",    "cleanup",   "requests", "tokens"};
 
@@ -73,7 +75,7 @@ class ConfigReader {
         config_.activities[name] = read_activity(name, table, at);
       });
       read_named("tokens", kTokenKeys, [&](const std::string& name, const Json& table, const std::string& at) {
-        config_.tokens.push_back(read_token(name, table, at));
+        config_.tokens.push_back(read_new_token(name, table, at));
       });
     } catch (const InvalidField& e) {
       throw document_.error(e.pointer(), with_value(e.pointer(), e.what()));
@@ -156,21 +158,56 @@ class ConfigReader {
       }
       config_.store_timeout = *timeout;
     }
-    if (const Json* size = server.any("max_body")) {
-      const bool scalar = size->is(Json::Kind::number) || size->is(Json::Kind::string);
-      const auto bytes = scalar ? parse_size(size->text) : std::nullopt;
-      if (!bytes || *bytes == 0 || *bytes > (1ull << 30)) {
-        throw InvalidField("/server/max_body",
-                           fmt::format("{} is no size from 1 byte to 1 GiB; write e.g. \"8MiB\" or 65536",
-                                       scalar ? '"' + size->text + '"' : "this"));
-      }
-      config_.max_body_bytes = *bytes;
-    }
+    read_limits(server);
+    if (auto hosts = server.strings("hosts")) config_.hosts = checked_hosts(*std::move(hosts));
     if (auto threads = server.integer("threads", 0, 256)) config_.threads = static_cast<std::int32_t>(*threads);
     if (auto level = server.word("log_level", parse_log_level, "trace, debug, info, warn, error, off"))
       config_.log_level = *level;
     if (auto insecure = server.boolean("insecure")) config_.insecure = *insecure;
     server.done();
+  }
+
+  void read_limits(FieldReader& server) {
+    config_.max_body_bytes = read_size(server, "max_body").value_or(config_.max_body_bytes);
+    config_.max_request_bytes = read_size(server, "max_request_bytes").value_or(config_.max_request_bytes);
+    config_.max_unsent_bytes = read_size(server, "max_unsent_bytes").value_or(config_.max_unsent_bytes);
+    if (auto count = server.integer("max_connections", 1, 1'000'000))
+      config_.max_connections = static_cast<std::int32_t>(*count);
+    if (auto count = server.integer("max_requests", 1, 1'000'000))
+      config_.max_requests = static_cast<std::int32_t>(*count);
+    if (const auto grace = server.duration("shutdown_grace")) {
+      if (*grace < kShortestGrace || *grace > kLongestGrace) {
+        throw InvalidField("/server/shutdown_grace", "must be from 1s to 10m; write e.g. \"10s\"");
+      }
+      config_.shutdown_grace = *grace;
+    }
+  }
+
+  static std::optional<std::uint64_t> read_size(FieldReader& server, const std::string& name) {
+    const Json* size = server.any(name);
+    if (!size) return {};
+    const bool scalar = size->is(Json::Kind::number) || size->is(Json::Kind::string);
+    const auto bytes = scalar ? parse_size(size->text) : std::nullopt;
+    if (!bytes || *bytes == 0 || *bytes > (1ull << 30)) {
+      throw InvalidField("/server/" + name,
+                         fmt::format("{} is no size from 1 byte to 1 GiB; write e.g. \"8MiB\" or 65536",
+                                     scalar ? '"' + size->text + '"' : "this"));
+    }
+    return bytes;
+  }
+
+  static std::vector<std::string> checked_hosts(std::vector<std::string> hosts) {
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+      const bool is_name = std::all_of(hosts[i].begin(), hosts[i].end(), [](unsigned char c) {
+        return std::isalnum(c) || c == '-' || c == '.' || c == '_';
+      });
+      if (hosts[i] == "*" || (is_name && !hosts[i].empty())) continue;
+      throw InvalidField(fmt::format("/server/hosts/{}", i),
+                         fmt::format("\"{}\" is no host name; write e.g. \"hapax.example.com\", without scheme and "
+                                     "port, or \"*\" for any",
+                                     hosts[i]));
+    }
+    return hosts;
   }
 
   void read_engine() {
@@ -251,31 +288,11 @@ class ConfigReader {
     return ActivitySettings::parse(table, at);
   }
 
-  TokenSettings read_token(const std::string& name, const Json& table, const std::string& at) const {
-    FieldReader reader(table, at);
-    TokenSettings settings{name, reader.string("token").value_or(""), reader.name("namespace")};
-    const auto variable = reader.string("token_env");
-    reader.done();
-    if (table.find("token") && variable)
-      throw InvalidField(at + "/token_env", "token is given too; remove one of them");
-    if (!table.find("token") && !variable) {
-      throw InvalidField(at, "write token = \"…\", or token_env = \"VARIABLE\" to take it from the environment");
-    }
-    if (variable) {
-      const auto found = environment_.find(*variable);
-      if (found == environment_.end())
-        throw InvalidField(at + "/token_env", fmt::format("the variable {} is not set", *variable));
-      settings.token = found->second;
-    }
-    const std::string source = at + (variable ? "/token_env" : "/token");
-    const bool printable =
-        std::all_of(settings.token.begin(), settings.token.end(), [](char c) { return c > ' ' && c < 127; });
-    if (settings.token.empty() || !printable) {
-      throw InvalidField(source, "a token is one or more printable ASCII characters without blanks");
-    }
+  TokenSettings read_new_token(const std::string& name, const Json& table, const std::string& at) const {
+    TokenSettings settings = read_token(name, table, at, environment_);
     for (const auto& other : config_.tokens) {
       if (other.token == settings.token)
-        throw InvalidField(source, fmt::format("is the same token as [tokens.{}]", other.name));
+        throw InvalidField(at + "/" + token_key(table), fmt::format("is the same token as [tokens.{}]", other.name));
     }
     return settings;
   }

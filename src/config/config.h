@@ -10,6 +10,7 @@
 
 #include "config/document.h"
 #include "config/listen.h"
+#include "config/token_settings.h"
 #include "core/activity.h"
 #include "core/identity.h"
 #include "core/settings.h"
@@ -19,18 +20,18 @@ namespace hapax {
 
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error, off };
 
-struct TokenSettings {
-  std::string name;  // how messages call it
-  std::string token;
-  std::optional<std::string> name_space;  // absent: any, by the Hapax-Namespace header
-};
-
 struct Config {
   ListenAddress listen;
   std::string store = "sqlite:hapax.db";
   Duration store_timeout{10'000};  // of every call to the store
   std::uint64_t max_body_bytes = 8 << 20;
-  std::int32_t threads = 0;  // that serve connections; 0: as many as there are processors
+  std::int32_t max_connections = 10'000;
+  std::int32_t max_requests = 4096;  // in hand at a time
+  std::uint64_t max_request_bytes = 256 << 20;
+  std::uint64_t max_unsent_bytes = 256 << 20;  // of answers
+  Duration shutdown_grace{10'000};
+  std::vector<std::string> hosts;  // names that the server is known by
+  std::int32_t threads = 0;        // that serve connections; 0: as many as there are processors
   LogLevel log_level = LogLevel::info;
   bool insecure = false;  // listen to the world without tokens
   std::vector<TokenSettings> tokens;
@@ -47,8 +48,6 @@ struct Config {
   std::map<std::string, TypeSettings> types;
   std::map<std::string, ActivitySettings> activities;
 };
-
-using Environment = std::map<std::string, std::string>;
 
 // A flag of the command line and the key it stands for: {"--listen", "server", "listen", "127.0.0.1:0"}.
 struct FlagValue {

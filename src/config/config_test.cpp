@@ -61,6 +61,12 @@ listen = "0.0.0.0:80"
 store = "memory:"
 store_timeout = "3s"
 max_body = "2MiB"
+max_connections = 50
+max_requests = 20
+max_request_bytes = "16MiB"
+max_unsent_bytes = "32MiB"
+shutdown_grace = "5s"
+hosts = ["hapax.example.com", "hapax"]
 threads = 3
 log_level = "warn"
 insecure = false
@@ -107,6 +113,12 @@ namespace = "shop"
   EXPECT_EQ(config.store, "memory:");
   EXPECT_EQ(config.store_timeout, Duration(3000));
   EXPECT_EQ(config.max_body_bytes, 2u << 20);
+  EXPECT_EQ(config.max_connections, 50);
+  EXPECT_EQ(config.max_requests, 20);
+  EXPECT_EQ(config.max_request_bytes, 16u << 20);
+  EXPECT_EQ(config.max_unsent_bytes, 32u << 20);
+  EXPECT_EQ(config.shutdown_grace, 5s);
+  EXPECT_EQ(config.hosts, (std::vector<std::string>{"hapax.example.com", "hapax"}));
   EXPECT_EQ(config.threads, 3);
   EXPECT_EQ(config.log_level, LogLevel::warn);
   EXPECT_EQ(config.undeclared, Strategy::strict);
@@ -290,6 +302,38 @@ TEST(Config, ListeningToTheWorldNeedsTokensOrAWord) {
   EXPECT_THAT(refusal("", {}, {{"--listen", "server", "listen", "[::]:1"}}), StartsWith("--listen: "));
   EXPECT_EQ(refusal("[server]\nlisten = \"0.0.0.0:7373\"\ninsecure = true\n"), "accepted");
   EXPECT_EQ(refusal("[server]\nlisten = \"0.0.0.0:7373\"\n[tokens.a]\ntoken = \"t\"\n"), "accepted");
+}
+
+TEST(Config, HostsMayComeFromTheEnvironmentWithCommasBetweenThem) {
+  const std::vector<std::string> both{"a.example", "b.example"};
+  EXPECT_EQ(parse("", {{"HAPAX_SERVER_HOSTS", "a.example,b.example"}}).hosts, both);
+  EXPECT_EQ(parse("", {{"HAPAX_HOSTS", "c.example"}}, {{"--hosts", "server", "hosts", "a.example,b.example"}}).hosts,
+            both);
+  for (const char* host : {"http://a.example", "a.example:80", ""}) {
+    EXPECT_THAT(refusal(std::string("[server]\nhosts = [\"") + host + "\"]\n"),
+                AllOf(StartsWith("hapax.toml:2: [server] hosts.0: "), HasSubstr("is no host name")));
+  }
+  EXPECT_EQ(refusal("[server]\nhosts = [\"*\"]\n"), "accepted");
+}
+
+TEST(Config, TokenMayComeFromAFile) {
+  const auto path = (std::filesystem::path(testing::TempDir()) / "hapax-config-test-token").string();
+  std::filesystem::remove(path);
+  const std::string toml = "[tokens.shop]\ntoken_file = \"" + path + "\"\n";
+  EXPECT_EQ(refusal(toml), "hapax.toml:2: [tokens.shop] token_file: cannot read the token from \"" + path +
+                               "\": No such file or directory");
+  const auto write = [&](std::string_view text) { std::ofstream(path) << text; };
+  write("s3cret\n");
+  EXPECT_EQ(parse(toml).tokens.at(0).token, "s3cret");
+  for (const std::string& bad :
+       {std::string(), std::string("\n"), std::string("two words\n"), std::string(70'000, 'x')}) {
+    write(bad);
+    EXPECT_THAT(refusal(toml), AllOf(StartsWith("hapax.toml:2: [tokens.shop] token_file: "), Not(HasSubstr("two")),
+                                     Not(HasSubstr("xxx"))));
+  }
+  EXPECT_THAT(refusal(toml + "token = \"a\"\n"),
+              StartsWith("hapax.toml:2: [tokens.shop] token_file: token is given too"));
+  std::filesystem::remove(path);
 }
 
 TEST(Config, TokenMayComeFromTheEnvironment) {

@@ -13,13 +13,26 @@ namespace hapax {
 namespace {
 
 constexpr std::array kScalarKeys{
-    ScalarKey{"server", "listen", ValueForm::text},        ScalarKey{"server", "store", ValueForm::text},
-    ScalarKey{"server", "store_timeout", ValueForm::text}, ScalarKey{"server", "max_body", ValueForm::text},
-    ScalarKey{"server", "threads", ValueForm::number},     ScalarKey{"server", "log_level", ValueForm::text},
-    ScalarKey{"server", "insecure", ValueForm::boolean},   ScalarKey{"identity", "undeclared", ValueForm::text},
-    ScalarKey{"identity", "ttl", ValueForm::text},         ScalarKey{"retention", "tasks", ValueForm::text},
-    ScalarKey{"retention", "workflows", ValueForm::text},  ScalarKey{"cache", "redis", ValueForm::text},
-    ScalarKey{"cleanup", "interval", ValueForm::text},     ScalarKey{"requests", "ttl_days", ValueForm::number},
+    ScalarKey{"server", "listen", ValueForm::text},
+    ScalarKey{"server", "store", ValueForm::text},
+    ScalarKey{"server", "store_timeout", ValueForm::text},
+    ScalarKey{"server", "max_body", ValueForm::text},
+    ScalarKey{"server", "max_connections", ValueForm::number},
+    ScalarKey{"server", "max_requests", ValueForm::number},
+    ScalarKey{"server", "max_request_bytes", ValueForm::text},
+    ScalarKey{"server", "max_unsent_bytes", ValueForm::text},
+    ScalarKey{"server", "shutdown_grace", ValueForm::text},
+    ScalarKey{"server", "hosts", ValueForm::list},
+    ScalarKey{"server", "threads", ValueForm::number},
+    ScalarKey{"server", "log_level", ValueForm::text},
+    ScalarKey{"server", "insecure", ValueForm::boolean},
+    ScalarKey{"identity", "undeclared", ValueForm::text},
+    ScalarKey{"identity", "ttl", ValueForm::text},
+    ScalarKey{"retention", "tasks", ValueForm::text},
+    ScalarKey{"retention", "workflows", ValueForm::text},
+    ScalarKey{"cache", "redis", ValueForm::text},
+    ScalarKey{"cleanup", "interval", ValueForm::text},
+    ScalarKey{"requests", "ttl_days", ValueForm::number},
 };
 
 std::string upper(std::string_view text) {
@@ -52,6 +65,17 @@ std::vector<std::string> variable_names() {
   return names;
 }
 
+Json list_of(std::string_view text) {
+  Json list;
+  list.kind = Json::Kind::array;
+  while (!text.empty()) {
+    const auto comma = std::min(text.find(','), text.size());
+    list.items.push_back(json_string(std::string(text.substr(0, comma))));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return list;
+}
+
 }  // namespace
 
 std::span<const ScalarKey> scalar_keys() { return kScalarKeys; }
@@ -76,6 +100,7 @@ Json value_from_text(std::string_view section, std::string_view key, const std::
     value.kind = Json::Kind::boolean;
     value.boolean = text == "true";
   }
+  if (known->form == ValueForm::list) value = list_of(text);
   return value;
 }
 

@@ -12,7 +12,7 @@
 
 namespace hapax {
 
-enum class ValueForm { text, number, boolean };
+enum class ValueForm { text, number, boolean, list };  // a list's items have commas between them
 
 struct ScalarKey {
   std::string_view section, key;

@@ -134,12 +134,13 @@ void Connection::read() {
 
 // Whoever has closed the connection, or its sending side, is not there for the answer anymore.
 void Connection::watch_for_hang_up() {
+  if (pending_.size() >= kMaxPipelinedBytes) return;
   error_code error;
   const std::size_t room = std::min(kMaxPipelinedBytes - pending_.size(), loop_->scratch().size());
   const std::size_t count = socket_.read_some(asio::buffer(loop_->scratch().data(), room), error);
   if (error && !would_block(error)) return close();
   pending_.append(loop_->scratch().data(), count);
-  if (pending_.size() < kMaxPipelinedBytes) arm();
+  arm();
 }
 
 // Closing a socket with unread bytes resets it, and the client may never see the answer that explains why.

@@ -4,6 +4,7 @@ import os
 import pathlib
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import urllib.parse
@@ -66,6 +67,28 @@ class Postgres:
     def restart(self, mode):
         self.stop(mode)
         self.start()
+
+    def freeze(self):
+        """All of its processes stop where they are; what connects to it waits."""
+        for pid in self._processes():
+            os.kill(pid, signal.SIGSTOP)
+
+    def thaw(self):
+        for pid in self._processes():
+            os.kill(pid, signal.SIGCONT)
+
+    def _processes(self):
+        """The first one, which starts the others, is the first of them."""
+        first = int((self.data / "postmaster.pid").read_text().split()[0])
+        found = [first]
+        for status in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                parent = int(status.read_text().rpartition(")")[2].split()[1])
+            except OSError:  # it has ended meanwhile
+                continue
+            if parent == first:
+                found.append(int(status.parent.name))
+        return found
 
     def promote(self):
         self._control("promote")

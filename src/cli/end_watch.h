@@ -1,0 +1,29 @@
+// Ends the process when its end takes too long: a store that hangs must not keep a server that was told to stop.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "core/time.h"
+
+namespace hapax {
+
+class EndWatch {
+ public:
+  EndWatch() = default;
+  ~EndWatch();
+  EndWatch(const EndWatch&) = delete;
+  EndWatch& operator=(const EndWatch&) = delete;
+
+  // Unless this object ends before that, the process ends after `grace`, with a line in the log and kFailed.
+  void begin(Duration grace);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace hapax
