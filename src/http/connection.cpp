@@ -261,7 +261,6 @@ void Connection::continue_if_expected() {
 
 void Connection::dispatch() {
   const auto incoming = std::exchange(incoming_, nullptr);
-  Service& service = loop_->service();
   state_ = State::answering;
   received_ = Clock::now();
   deadline_ = received_ + loop_->options().store_timeout + kAnswerMargin;
@@ -273,9 +272,9 @@ void Connection::dispatch() {
     return responder.answer(overloaded("The server has as many requests in hand as it takes.").response());
   }
   incoming->request.body = std::move(incoming->parser.get().body());
-  if (incoming->request.body.size() <= kParsedHere) return service.run(*incoming->route, incoming->request, responder);
-  service.run_elsewhere(
-      responder, [&service, incoming, responder] { service.run(*incoming->route, incoming->request, responder); });
+  if (incoming->request.body.size() <= kParsedHere) return Service::run(*incoming->route, incoming->request, responder);
+  loop_->service().run_elsewhere(
+      responder, [incoming, responder] { Service::run(*incoming->route, incoming->request, responder); });
 }
 
 void Connection::refuse(const error_code& error) {
