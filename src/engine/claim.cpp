@@ -62,12 +62,12 @@ struct ClaimDesk::Call : Waiting, std::enable_shared_from_this<Call> {
   std::optional<Timer::Key> deadline;
 };
 
-ClaimDesk::ClaimDesk(Store& store, Timer& timer, Hooks hooks)
+ClaimDesk::ClaimDesk(Store& store, Timer& timer, Hooks hooks, LaneLimits limits)
     : store_(store),
       timer_(timer),
       hooks_(std::move(hooks)),
       lane_([this](std::span<const ClaimRequest> requests) { return store_.claim(requests); }, kMaxClaimBatch, false,
-            store_.committers().claim, store_.committers().worth_items) {}
+            store_.committers().claim, store_.committers().worth_items, limits) {}
 
 std::shared_ptr<Waiting> ClaimDesk::claim(ClaimCall claim_call, Reply<std::vector<Claimed>> reply) {
   auto call = std::make_shared<Call>(*this, std::move(claim_call), std::move(reply));

@@ -37,7 +37,7 @@ class ClaimDesk {
     std::function<void(const std::vector<Claimed>&)> give_back;
   };
 
-  ClaimDesk(Store& store, Timer& timer, Hooks hooks);
+  ClaimDesk(Store& store, Timer& timer, Hooks hooks, LaneLimits limits = {});
 
   std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Claimed>> reply);
 
@@ -70,6 +70,7 @@ class ClaimDesk {
 
   std::int64_t waiting() const;
   const Lane<ClaimRequest, ClaimOutcome>& lane() const { return lane_; }
+  void expire() { lane_.expire(); }
 
  private:
   struct Call;

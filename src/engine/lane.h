@@ -5,8 +5,13 @@
 // by one, and to commit the first of them alone would keep all the others waiting for a whole commit. So after a batch it
 // waits until half as many callers are there again, but never longer than a small part of what a commit takes. For the same reason
 // little is not committed beside another commit: what a commit costs by itself is paid once for all that waits.
+//
+// A store that does not answer must not fill the memory, nor keep callers waiting for good. What waits is bounded, and the rest is
+// refused at once; what has waited for the timeout is answered that nothing was done; and a commit has what the first of its
+// callers has left, or a quarter of the timeout if that is more.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -23,8 +28,15 @@
 
 #include "core/failure.h"
 #include "engine/reply.h"
+#include "store/call_deadline.h"
 
 namespace hapax {
+
+struct LaneLimits {
+  Duration timeout = kStoreTimeout;
+  std::size_t items = 50'000;  // that wait; or one put() of more
+  std::size_t bytes = std::size_t{256} << 20;
+};
 
 template <class Item, class Outcome>
 class Lane {
@@ -34,26 +46,48 @@ class Lane {
 
   // `commit` gives one outcome for each item, or throws. When it throws outcome_unknown and `repeatable`, the same batch is
   // sent again, until the store knows. A batch has at most `max_batch` items, or one put() of more. With several
-  // `committers`, `commit` runs that often at once, but beside itself only for as many items as make that worth it.
-  Lane(Commit commit, std::size_t max_batch, bool repeatable, std::size_t committers = 1, std::size_t worth_items = 1)
-      : commit_(std::move(commit)), max_batch_(max_batch), repeatable_(repeatable), worth_items_(worth_items) {
+  // `committers`, `commit` runs that often at once, but beside itself only for as many items as make that worth it. Somebody must
+  // call expire() every now and then.
+  Lane(Commit commit, std::size_t max_batch, bool repeatable, std::size_t committers = 1, std::size_t worth_items = 1,
+       LaneLimits limits = {})
+      : commit_(std::move(commit)),
+        max_batch_(max_batch),
+        repeatable_(repeatable),
+        worth_items_(worth_items),
+        limits_(limits) {
     for (std::size_t i = 0; i < committers; ++i) threads_.emplace_back([this] { run(); });
   }
 
   ~Lane() { stop(); }
 
-  // Answers on a thread of the lane's once the items are committed, together and in their order.
-  void put(std::vector<Item> items, Done done) {
+  // Answers on a thread of the lane's once the items are committed, together and in their order. `bytes` is about what they take.
+  void put(std::vector<Item> items, Done done, std::size_t bytes = 0) {
+    Failure refusal(Failure::Code::stopped, "the engine is shutting down");
     {
       std::lock_guard lock(mutex_);
-      if (!stopping_) {
+      if (!stopping_ && has_room(items.size(), bytes)) {
         items_waiting_ += items.size();
-        waiting_.push_back({std::move(items), std::move(done)});
+        bytes_waiting_ += bytes;
+        waiting_.push_back({std::move(items), std::move(done), bytes, CallDeadline::Clock::now() + limits_.timeout});
         wake_if_ready();
         return;
       }
+      if (!stopping_) refusal = Failure(Failure::Code::unavailable, "too much waits for the store already");
     }
-    done(std::make_exception_ptr(Failure(Failure::Code::stopped, "the engine is shutting down")));
+    done(std::make_exception_ptr(refusal));
+  }
+
+  // Answers what has waited for too long.
+  void expire() {
+    std::vector<Group> late;
+    {
+      std::lock_guard lock(mutex_);
+      const auto now = CallDeadline::Clock::now();
+      while (!waiting_.empty() && waiting_.front().deadline <= now) late.push_back(take_first());
+      failures_ += static_cast<std::int64_t>(!late.empty());
+    }
+    fail(late, std::make_exception_ptr(Failure(Failure::Code::unavailable,
+                                               "the store has not answered the calls before this one in time")));
   }
 
   // Commits what was put, then ends the threads. What is put later is answered with Failure::stopped.
@@ -75,6 +109,8 @@ class Lane {
   struct Group {
     std::vector<Item> items;
     Done done;
+    std::size_t bytes;
+    CallDeadline::Instant deadline;
   };
 
   // The outcome of a commit was lost this often in a row: then the store is not coming back soon.
@@ -87,6 +123,8 @@ class Lane {
       std::vector<Outcome> outcomes;
       std::exception_ptr failure;
       try {
+        const auto soonest = CallDeadline::Clock::now() + limits_.timeout / 4;
+        const CallDeadline deadline(std::max(groups.front().deadline, soonest));
         outcomes = commit(batch);
         ++commits_;
       } catch (...) {
@@ -134,9 +172,7 @@ class Lane {
     }
     sleep(lock, std::nullopt);
     while (!waiting_.empty() && (groups.empty() || batch.size() + waiting_.front().items.size() <= max_batch_)) {
-      Group group = std::move(waiting_.front());
-      waiting_.pop_front();
-      items_waiting_ -= group.items.size();
+      Group group = take_first();
       for (Item& item : group.items) batch.push_back(std::move(item));
       groups.push_back(std::move(group));
     }
@@ -146,6 +182,18 @@ class Lane {
   }
 
   // With the lock held, as all below.
+  Group take_first() {
+    Group group = std::move(waiting_.front());
+    waiting_.pop_front();
+    items_waiting_ -= group.items.size();
+    bytes_waiting_ -= group.bytes;
+    return group;
+  }
+
+  bool has_room(std::size_t items, std::size_t bytes) const {
+    return waiting_.empty() || (items_waiting_ + items <= limits_.items && bytes_waiting_ + bytes <= limits_.bytes);
+  }
+
   bool is_ready() const {
     return stopping_ || (waiting_.size() >= enough_ && (committing_ == 0 || items_waiting_ >= worth_items_));
   }
@@ -177,7 +225,7 @@ class Lane {
         return commit_(batch);
       } catch (const Failure& failure) {
         const bool unknown = failure.code() == Failure::Code::outcome_unknown;
-        if (!unknown || !repeatable_ || repeats == kMaxRepeats) throw;
+        if (!unknown || !repeatable_ || repeats == kMaxRepeats || CallDeadline::is_over()) throw;
       }
     }
   }
@@ -186,11 +234,12 @@ class Lane {
   const std::size_t max_batch_;
   const bool repeatable_;
   const std::size_t worth_items_;
+  const LaneLimits limits_;
   std::mutex taking_;  // one thread at a time waits for work
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<Group> waiting_;
-  std::size_t items_waiting_ = 0;
+  std::size_t items_waiting_ = 0, bytes_waiting_ = 0;
   std::size_t enough_ = 1;        // waiting groups, for the thread to be woken
   std::size_t committing_ = 0;    // threads
   bool is_asleep_ = false;        // the thread that waits for work

@@ -4,6 +4,8 @@
 
 #include <future>
 #include <latch>
+#include <optional>
+#include <thread>
 
 namespace hapax {
 namespace {
@@ -159,6 +161,88 @@ TEST(Lane, TellsEveryCallerOfAFailureAndGoesOn) {
   broken = false;
   EXPECT_THAT(put_and_wait(lane, {1}), ElementsAre(2));
   EXPECT_EQ(lane.failures(), 1);
+}
+
+// A store that does not answer until it is told to, and callers who wait for it.
+class StuckLane : public ::testing::Test {
+ protected:
+  ~StuckLane() override {
+    go_.count_down();
+    lane_.stop();
+  }
+
+  std::future<std::optional<Failure::Code>> put(std::vector<int> items, std::size_t bytes = 0) {
+    auto promise = std::make_shared<std::promise<std::optional<Failure::Code>>>();
+    lane_.put(
+        std::move(items),
+        [promise](Answer<std::vector<int>> answer) {
+          try {
+            std::move(answer).get();
+            promise->set_value(std::nullopt);
+          } catch (const Failure& failure) {
+            promise->set_value(failure.code());
+          }
+        },
+        bytes);
+    return promise->get_future();
+  }
+
+  bool is_answered(const std::future<std::optional<Failure::Code>>& answer) {
+    return answer.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+
+  std::latch started_{1}, go_{1};
+  IntLane lane_{[this](std::span<const int> items) {
+                  started_.try_wait() ? void() : started_.count_down();
+                  go_.wait();
+                  return doubled(items);
+                },
+                100,
+                true,
+                1,
+                1,
+                LaneLimits{.timeout = Duration(30), .items = 3, .bytes = 1000}};
+};
+
+TEST_F(StuckLane, AnswersAtItsDeadlineWhatWaitsBehindACallThatHangs) {
+  const auto under_way = put({1});
+  started_.wait();
+  auto waiting = put({2});
+  while (!is_answered(waiting)) lane_.expire();
+  EXPECT_EQ(waiting.get(), Failure::Code::unavailable);
+  EXPECT_FALSE(is_answered(under_way)) << "nobody knows yet what became of it";
+}
+
+TEST_F(StuckLane, RefusesAtOnceWhatIsMoreThanItMayKeep) {
+  put({1});
+  started_.wait();
+  const auto first = put({2, 3});
+  auto too_many = put({4, 5});
+  ASSERT_TRUE(is_answered(too_many));
+  EXPECT_EQ(too_many.get(), Failure::Code::unavailable);
+  auto too_large = put({4}, 1001);
+  ASSERT_TRUE(is_answered(too_large));
+  EXPECT_EQ(too_large.get(), Failure::Code::unavailable);
+  const auto small = put({4}, 1000);
+  EXPECT_FALSE(is_answered(small));
+}
+
+TEST(Lane, TakesOnePutThatIsLargerThanItsBounds) {
+  IntLane lane(doubled, 100, true, 1, 1, LaneLimits{.items = 1, .bytes = 1});
+  EXPECT_THAT(put_and_wait(lane, {1, 2, 3}), ElementsAre(2, 4, 6));
+}
+
+TEST(Lane, DoesNotRepeatBeyondTheDeadline) {
+  int calls = 0;
+  IntLane lane(
+      [&](std::span<const int>) -> std::vector<int> {
+        ++calls;
+        while (!CallDeadline::is_over()) std::this_thread::yield();
+        throw Failure(Failure::Code::outcome_unknown, "connection lost while committing");
+      },
+      100, true, 1, 1, LaneLimits{.timeout = Duration(20)});
+  EXPECT_THROW(put_and_wait(lane, {7}), Failure);
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(Lane, RefusesWhatComesAfterItStopped) {

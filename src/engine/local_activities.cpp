@@ -56,7 +56,7 @@ LocalActivities::LocalActivities(Engine& engine, Store& store, const SettingsBoo
     : store_(store),
       options_(options),
       declare_queue_(std::move(declare_queue)),
-      starter_(engine, store, settings),
+      starter_(engine, store, settings, LaneLimits{.timeout = options.store_timeout}),
       schedules_(starter_, timer_),
       delivery_(starter_),
       task_lists_(engine, settings, timer_) {}
@@ -74,6 +74,12 @@ void LocalActivities::stop() {
 }
 
 void LocalActivities::settings_changed() { task_lists_.look(); }
+
+void LocalActivities::store_replaced() {
+  take_over_file();
+  schedules_.due_by(store_.now());
+  task_lists_.look();
+}
 
 void LocalActivities::take_over_file() {
   for (const auto& [id, settings] : options_.activities) define(std::string(kFileNamespace), id, settings);

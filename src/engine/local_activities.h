@@ -28,6 +28,10 @@ class LocalActivities final : public Activities {
   void stop();
   // The settings of some queue have changed: there may be task lists in another namespace.
   void settings_changed();
+  // What has waited too long for the store is answered.
+  void expire() { starter_.expire(); }
+  // The store is another one: it may know nothing of the file's activities, and others may be due.
+  void store_replaced();
   std::int64_t failures() const { return schedules_.failures(); }
 
   std::optional<ActivityView> find(const std::string& name_space, const std::string& id) override;

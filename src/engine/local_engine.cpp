@@ -8,7 +8,7 @@
 #include <map>
 
 #include "engine/claim.h"
-#include "engine/lane.h"
+#include "engine/lanes.h"
 #include "engine/local_activities.h"
 #include "engine/settings_book.h"
 #include "engine/submit.h"
@@ -21,18 +21,18 @@ namespace hapax {
 
 namespace {
 
-// More than this in one commit no longer gets cheaper for each, but keeps the others waiting longer.
-constexpr std::size_t kMaxCommit = 512;
-
 // Somebody else's changes are looked at no more often than this, however fast they come.
 constexpr Duration kRefreshPause{100};
 
 constexpr Duration kReadyFor{500};
 
+// Between two tries to go on with a store that was replaced.
+constexpr Duration kReopenPause{500};
+
 class StoreEngine final : public LocalEngine {
  public:
   StoreEngine(std::shared_ptr<Store> store, EngineOptions options);
-  ~StoreEngine() override { stop(); }
+  ~StoreEngine() override { StoreEngine::stop(); }
 
   void submit(const std::string& name_space, std::vector<SubmitRequest> requests,
               Reply<std::vector<SubmitResult>> reply) override;
@@ -66,15 +66,17 @@ class StoreEngine final : public LocalEngine {
   std::vector<QueueView> queues(const std::string& name_space) override;
   QueueView put_queue(const std::string& name_space, const std::string& name, const QueueSettings& settings) override;
   QueueView set_paused(const std::string& name_space, const std::string& name, bool paused) override;
-  TypeView type(const std::string& name_space, const std::string& name) override;
-  std::vector<TypeView> types(const std::string& name_space) override;
+  TypeView type(const std::string& name_space, const std::string& name) override {
+    return settings_.type_view(name_space, name);
+  }
+  std::vector<TypeView> types(const std::string& name_space) override { return settings_.type_views(name_space); }
   TypeView put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) override;
 
   Activities& activities() override { return activities_; }
   void check_ready() override;
   EngineCounters counters() override;
   std::vector<QueueCount> queue_counts() override { return store_->count(std::nullopt); }
-  void stop() override;
+  void stop(Duration grace = std::chrono::seconds(5)) override;
   SubmitResult submit_through(const std::string& name_space, SubmitRequest request, const StoreIt& store_it) override;
 
  private:
@@ -91,12 +93,14 @@ class StoreEngine final : public LocalEngine {
   void give_back(const std::vector<Claimed>& claimed);
   void announce(const Announcements& announcements);
   void reload_settings();
-  void refuse_if_file_says_otherwise(const std::string& queue, bool paused) const;
   void declare_queue(const std::string& name_space, const std::string& name);
   void changed_elsewhere();
   void refresh();
+  void begin_anew();
+  void expire();
 
   const EngineOptions options_;
+  const LaneLimits limits_{.timeout = options_.store_timeout};
   const std::shared_ptr<Store> store_;
   IdGenerator ids_;
   SettingsBook settings_;
@@ -117,11 +121,7 @@ class StoreEngine final : public LocalEngine {
   Sweeper sweeper_;
   ResultDesk results_;
   ClaimDesk claims_;
-  Lane<Submission, SubmitOutcome> submit_lane_;
-  Lane<Report, FinishOutcome> finish_lane_;
-  Lane<Extension, ExtendOutcome> extend_lane_;
-  Lane<ControlRequest, ControlOutcome> control_lane_;
-  Lane<Turn, TurnOutcome> turn_lane_;
+  Lanes lanes_;
   LocalActivities activities_;
 };
 
@@ -134,14 +134,14 @@ StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
       results_(*store_, timer_, reader_),
       claims_(*store_, timer_,
               {.handed_out = [this](const std::vector<Claimed>& claimed) { handed_out(claimed); },
-               .give_back = [this](const std::vector<Claimed>& claimed) { give_back(claimed); }}),
-      submit_lane_([this](std::span<const Submission> batch) { return commit_submissions(batch); }, kMaxCommit, true,
-                   store_->committers().submit, store_->committers().worth_items),
-      finish_lane_([this](std::span<const Report> batch) { return commit_reports(batch); }, kMaxCommit, true),
-      extend_lane_([this](std::span<const Extension> batch) { return store_->extend(batch); }, kMaxCommit, true),
-      control_lane_([this](std::span<const ControlRequest> batch) { return commit_controls(batch); }, kMaxCommit, true),
-      turn_lane_([this](std::span<const Turn> batch) { return commit_resolved(batch); }, kMaxCommit, true,
-                 store_->committers().commit_turns, store_->committers().worth_items),
+               .give_back = [this](const std::vector<Claimed>& claimed) { give_back(claimed); }},
+              limits_),
+      lanes_({.submit = [this](std::span<const Submission> batch) { return commit_submissions(batch); },
+              .finish = [this](std::span<const Report> batch) { return commit_reports(batch); },
+              .extend = [this](std::span<const Extension> batch) { return store_->extend(batch); },
+              .control = [this](std::span<const ControlRequest> batch) { return commit_controls(batch); },
+              .turns = [this](std::span<const Turn> batch) { return commit_resolved(batch); }},
+             store_->committers(), limits_),
       activities_(*this, *store_, settings_, options_, [this](const std::string& name_space, const std::string& queue) {
         declare_queue(name_space, queue);
       }) {
@@ -150,22 +150,29 @@ StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
   store_->watch([this] { changed_elsewhere(); });
   sweeper_.start();
   activities_.start();
+  expire();
 }
 
-void StoreEngine::stop() {
+void StoreEngine::stop(Duration grace) {
   if (stopped_.exchange(true)) return;
+  const Timer::Key impatience = timer_.after(grace, [this] { store_->interrupt(); });
   store_->watch({});
   activities_.stop();
   claims_.stop();
   results_.stop();
-  submit_lane_.stop();
-  finish_lane_.stop();
-  control_lane_.stop();
-  turn_lane_.stop();
-  extend_lane_.stop();
+  lanes_.stop();
   sweep_timer_.stop();
   reader_.stop();
+  timer_.cancel(impatience);
   timer_.stop();
+}
+
+// Twenty times within the timeout: nobody waits for longer than that and a little.
+void StoreEngine::expire() {
+  claims_.expire();
+  lanes_.expire();
+  activities_.expire();
+  timer_.after(options_.store_timeout / 20, [this] { expire(); });
 }
 
 // ---- submit
@@ -195,9 +202,11 @@ void StoreEngine::submit(const std::string& name_space, std::vector<SubmitReques
   }
   if (submissions.empty()) return reply(std::move(results));
 
-  submit_lane_.put(
-      std::move(submissions), [results = std::move(results), pending = std::move(pending),
-                               reply = std::move(reply)](Answer<std::vector<SubmitOutcome>> answers) mutable {
+  const std::size_t bytes = bytes_of(submissions);
+  lanes_.submit.put(
+      std::move(submissions),
+      [results = std::move(results), pending = std::move(pending),
+       reply = std::move(reply)](Answer<std::vector<SubmitOutcome>> answers) mutable {
         try {
           std::vector<SubmitOutcome> outcomes = std::move(answers).get();
           for (std::size_t i = 0; i < pending.size(); ++i) {
@@ -208,7 +217,8 @@ void StoreEngine::submit(const std::string& name_space, std::vector<SubmitReques
           return reply(std::current_exception());
         }
         reply(std::move(results));
-      });
+      },
+      bytes);
 }
 
 SubmitResult StoreEngine::submit_through(const std::string& name_space, SubmitRequest request,
@@ -274,34 +284,37 @@ void StoreEngine::give_back(const std::vector<Claimed>& claimed) {
     ready[{execution.name_space, execution.queue, execution.kind}] += 1;
     extensions.push_back({{execution.id, execution.attempt, *execution.lease_secret}, Duration(0)});
   }
-  extend_lane_.put(std::move(extensions), [this, ready = std::move(ready)](Answer<std::vector<ExtendOutcome>> answers) {
-    announce(ready);
-    try {
-      for (const ExtendOutcome& outcome : std::move(answers).get()) spread(outcome.effects);
-    } catch (const Failure& failure) {
-      spdlog::warn("giving back: {}; it comes back when the leases end", failure.what());
-    }
-  });
+  lanes_.extend.put(std::move(extensions),
+                    [this, ready = std::move(ready)](Answer<std::vector<ExtendOutcome>> answers) {
+                      announce(ready);
+                      try {
+                        for (const ExtendOutcome& outcome : std::move(answers).get()) spread(outcome.effects);
+                      } catch (const Failure& failure) {
+                        spdlog::warn("giving back: {}; it comes back when the leases end", failure.what());
+                      }
+                    });
 }
 
 void StoreEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) {
-  extend_lane_.put(std::move(extensions), [this, reply = std::move(reply)](Answer<std::vector<ExtendOutcome>> answers) {
-    try {
-      std::vector<ExtendOutcome> outcomes = std::move(answers).get();
-      for (const ExtendOutcome& outcome : outcomes) {
-        spread(outcome.effects);
-        if (!outcome.ok) ++leases_lost_;
-        if (outcome.lease_expires_at) sweeper_.due_by(*outcome.lease_expires_at);
-      }
-      reply(std::move(outcomes));
-    } catch (...) {
-      reply(std::current_exception());
-    }
-  });
+  lanes_.extend.put(std::move(extensions),
+                    [this, reply = std::move(reply)](Answer<std::vector<ExtendOutcome>> answers) {
+                      try {
+                        std::vector<ExtendOutcome> outcomes = std::move(answers).get();
+                        for (const ExtendOutcome& outcome : outcomes) {
+                          spread(outcome.effects);
+                          if (!outcome.ok) ++leases_lost_;
+                          if (outcome.lease_expires_at) sweeper_.due_by(*outcome.lease_expires_at);
+                        }
+                        reply(std::move(outcomes));
+                      } catch (...) {
+                        reply(std::current_exception());
+                      }
+                    });
 }
 
 void StoreEngine::finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) {
-  finish_lane_.put(std::move(reports), std::move(reply));
+  const std::size_t bytes = bytes_of(reports);
+  lanes_.finish.put(std::move(reports), std::move(reply), bytes);
 }
 
 std::vector<FinishOutcome> StoreEngine::commit_reports(std::span<const Report> reports) {
@@ -345,7 +358,7 @@ void StoreEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
   resolve_control(request, options_, ids_.next(store_->now()));
   std::vector<ControlRequest> requests;
   requests.push_back(std::move(request));
-  control_lane_.put(std::move(requests), [reply = std::move(reply)](Answer<std::vector<ControlOutcome>> answers) {
+  lanes_.control.put(std::move(requests), [reply = std::move(reply)](Answer<std::vector<ControlOutcome>> answers) {
     try {
       reply(std::move(std::move(answers).get().front()));
     } catch (...) {
@@ -371,7 +384,8 @@ void StoreEngine::commit_turns(std::vector<TurnRequest> requests, Reply<std::vec
   for (TurnRequest& request : requests) {
     turns.push_back(resolve_turn(std::move(request), settings_, options_, ids_.next(now)));
   }
-  turn_lane_.put(std::move(turns), std::move(reply));
+  const std::size_t bytes = bytes_of(turns);
+  lanes_.turns.put(std::move(turns), std::move(reply), bytes);
 }
 
 std::vector<TurnOutcome> StoreEngine::commit_resolved(std::span<const Turn> turns) {
@@ -453,13 +467,7 @@ std::optional<FoundIdentity> StoreEngine::find_identity(const std::string& name_
                                                         const std::optional<Scope>& scope,
                                                         const std::optional<std::string>& queue,
                                                         const std::string& key) {
-  const TypeSettings settings = settings_.type(name_space, type);
-  const std::string in_queue = queue ? *queue : settings.queue.value_or("default");
-  const IdentityParts parts{.name_space = name_space,
-                            .type = type,
-                            .queue = in_queue,
-                            .scope = scope ? *scope : settings.scope.value_or(Scope{})};
-  return store_->find_identity(hash_key(parts, key));
+  return store_->find_identity(identity_of_key(name_space, type, scope, queue, key, settings_));
 }
 
 bool StoreEngine::release_identity(const std::string& name_space, const IdentityHash& hash) {
@@ -489,37 +497,17 @@ QueueView StoreEngine::put_queue(const std::string& name_space, const std::strin
   return queue(name_space, name);
 }
 
-void StoreEngine::refuse_if_file_says_otherwise(const std::string& queue, bool paused) const {
-  const auto named = options_.queues.find(queue);
-  if (named == options_.queues.end() || named->second.paused.value_or(paused) == paused) return;
-  throw DecidedByFile(
-      fmt::format("The configuration file says [queues.{}] paused = {}, and the file wins: change it there, and "
-                  "restart the server",
-                  queue, !paused));
-}
-
 QueueView StoreEngine::set_paused(const std::string& name_space, const std::string& name, bool paused) {
   {
     std::lock_guard lock(put_mutex_);
     reload_settings();
-    refuse_if_file_says_otherwise(name, paused);
+    settings_.refuse_if_file_says_otherwise(name, paused);
     QueueSettings settings = settings_.queue_document(name_space, name);
     settings.paused = paused;
     store_->put_setting({name_space, SettingDocument::Kind::queue, name, settings.to_json()});
     reload_settings();
   }
   return queue(name_space, name);
-}
-
-TypeView StoreEngine::type(const std::string& name_space, const std::string& name) {
-  return settings_.type_view(name_space, name);
-}
-
-std::vector<TypeView> StoreEngine::types(const std::string& name_space) {
-  std::vector<TypeView> views;
-  for (const std::string& name : settings_.type_names(name_space))
-    views.push_back(settings_.type_view(name_space, name));
-  return views;
 }
 
 TypeView StoreEngine::put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) {
@@ -553,11 +541,23 @@ void StoreEngine::refresh() {
   refresh_pending_ = false;  // before reading: what changes from here on brings a refresh of its own
   last_refresh_ = std::chrono::steady_clock::now();
   try {
+    if (store_->is_replaced()) begin_anew();
     reload_settings();
     results_.look_again();
   } catch (const std::exception& failure) {
     spdlog::warn("reading what another process changed: {}", failure.what());
+    if (store_->is_replaced()) reader_.after(kReopenPause, [this] { changed_elsewhere(); });
   }
+}
+
+// Until reopen() the store answers nothing. What was known of it goes before that; what follows is as for a new one.
+void StoreEngine::begin_anew() {
+  results_.forget_runs();
+  store_->reopen();
+  spdlog::warn(
+      "the store was created anew or restored, or another server answers: everything known of it is forgotten");
+  sweeper_.due_by(store_->now());
+  activities_.store_replaced();
 }
 
 // ---- operations
@@ -581,10 +581,9 @@ EngineCounters StoreEngine::counters() {
   counters.leases_lost = leases_lost_;
   counters.swept = sweeper_.swept();
   counters.purged = sweeper_.purged();
-  counters.commits = submit_lane_.commits() + claims_.lane().commits() + finish_lane_.commits();
-  counters.store_failures = submit_lane_.failures() + claims_.lane().failures() + finish_lane_.failures() +
-                            extend_lane_.failures() + control_lane_.failures() + sweeper_.failures() +
-                            activities_.failures();
+  counters.commits = lanes_.submit.commits() + claims_.lane().commits() + lanes_.finish.commits();
+  counters.store_failures =
+      lanes_.failures() + claims_.lane().failures() + sweeper_.failures() + activities_.failures();
   counters.waiting_claims = claims_.waiting();
   counters.waiting_results = results_.waiting();
   return counters;

@@ -22,12 +22,12 @@ struct Starting {
   Reply<std::vector<SubmitResult>> reply;
 };
 
-RunStarter::RunStarter(Engine& engine, Store& store, const SettingsBook& settings)
+RunStarter::RunStarter(Engine& engine, Store& store, const SettingsBook& settings, LaneLimits limits)
     : engine_(engine),
       store_(store),
       settings_(settings),
-      ledger_([this](std::span<const ActivityRun> runs) { return store_.activities().record(runs); }, kMaxRecord,
-              true) {}
+      ledger_([this](std::span<const ActivityRun> runs) { return store_.activities().record(runs); }, kMaxRecord, true,
+              1, 1, limits) {}
 
 void RunStarter::start(const std::string& name_space, std::vector<SubmitRequest> requests,
                        Reply<std::vector<SubmitResult>> reply) {

@@ -14,7 +14,7 @@ namespace hapax {
 
 class RunStarter {
  public:
-  RunStarter(Engine& engine, Store& store, const SettingsBook& settings);
+  RunStarter(Engine& engine, Store& store, const SettingsBook& settings, LaneLimits limits);
 
   // In batches of any size. The results are in the order of the requests.
   void start(const std::string& name_space, std::vector<SubmitRequest> requests,
@@ -27,6 +27,7 @@ class RunStarter {
   Time now() { return store_.now(); }
   ActivityRows& rows() { return store_.activities(); }
   void stop() { ledger_.stop(); }
+  void expire() { ledger_.expire(); }
 
  private:
   void start_from(std::shared_ptr<struct Starting> starting);

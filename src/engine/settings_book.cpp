@@ -96,6 +96,15 @@ bool SettingsBook::is_declared(const std::string& name_space, const std::string&
   return options_.types.contains(type) || types_.contains(Key{name_space, type});
 }
 
+void SettingsBook::refuse_if_file_says_otherwise(const std::string& queue, bool paused) const {
+  const auto named = options_.queues.find(queue);
+  if (named == options_.queues.end() || named->second.paused.value_or(paused) == paused) return;
+  throw DecidedByFile(
+      fmt::format("The configuration file says [queues.{}] paused = {}, and the file wins: change it there, and "
+                  "restart the server",
+                  queue, !paused));
+}
+
 QueueSettings SettingsBook::queue_document(const std::string& name_space, const std::string& name) const {
   std::lock_guard lock(mutex_);
   return entry(queues_, Key{name_space, name});
@@ -149,6 +158,12 @@ TypeView SettingsBook::type_view(const std::string& name_space, const std::strin
   view.from_file = names_of(entry(options_.types, name));
   view.declared = options_.types.contains(name) || types_.contains(Key{name_space, name});
   return view;
+}
+
+std::vector<TypeView> SettingsBook::type_views(const std::string& name_space) const {
+  std::vector<TypeView> views;
+  for (const std::string& name : type_names(name_space)) views.push_back(type_view(name_space, name));
+  return views;
 }
 
 std::vector<std::string> SettingsBook::namespaces_with(const std::string& queue) const {

@@ -28,6 +28,9 @@ class SettingsBook {
   TypeSettings type(const std::string& name_space, const std::string& name) const;
   bool is_declared(const std::string& name_space, const std::string& type) const;
 
+  // Throws DecidedByFile if the file says whether the queue is paused, and says otherwise.
+  void refuse_if_file_says_otherwise(const std::string& queue, bool paused) const;
+
   // As the API put them, without the file's.
   QueueSettings queue_document(const std::string& name_space, const std::string& name) const;
 
@@ -36,6 +39,7 @@ class SettingsBook {
   QueueView queue_view(const std::string& name_space, const std::string& name, std::vector<QueueCount> counts) const;
   std::vector<QueueView> queue_views(const std::string& name_space, std::vector<QueueCount> counts) const;
   TypeView type_view(const std::string& name_space, const std::string& name) const;
+  std::vector<TypeView> type_views(const std::string& name_space) const;
   std::vector<std::string> namespaces_with(const std::string& queue) const;  // where the API has named it
   std::vector<std::string> queue_names(const std::string& name_space) const;
   std::vector<std::string> type_names(const std::string& name_space) const;

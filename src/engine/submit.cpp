@@ -177,6 +177,17 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
   return resolved;
 }
 
+IdentityHash identity_of_key(const std::string& name_space, const std::string& type, const std::optional<Scope>& scope,
+                             const std::optional<std::string>& queue, const std::string& key,
+                             const SettingsBook& settings) {
+  const TypeSettings in_force = settings.type(name_space, type);
+  const IdentityParts parts{.name_space = name_space,
+                            .type = type,
+                            .queue = queue ? *queue : in_force.queue.value_or("default"),
+                            .scope = scope ? *scope : in_force.scope.value_or(Scope{})};
+  return hash_key(parts, key);
+}
+
 SubmitResult answer(SubmitOutcome outcome, OnDuplicate on_duplicate, const InputHash& input_hash, bool dry_run) {
   if (outcome.kind == SubmitOutcome::Kind::conflict) return conflict(std::move(outcome.execution), input_hash);
   const bool created = outcome.kind == SubmitOutcome::Kind::created;

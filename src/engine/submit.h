@@ -24,6 +24,11 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
 // The queue that it decides for.
 std::string queue_of(const std::string& name_space, const SubmitRequest& request, const SettingsBook& settings);
 
+// The identity of a key that the caller gave: in the queue and scope that it names, or that its type has.
+IdentityHash identity_of_key(const std::string& name_space, const std::string& type, const std::optional<Scope>& scope,
+                             const std::optional<std::string>& queue, const std::string& key,
+                             const SettingsBook& settings);
+
 // The answer to it. `input_hash` is the submission's own.
 SubmitResult answer(SubmitOutcome outcome, OnDuplicate on_duplicate, const InputHash& input_hash, bool dry_run);
 

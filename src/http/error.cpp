@@ -27,9 +27,11 @@ Response failure_response(const Failure& failure) {
   switch (failure.code()) {
     case Failure::Code::unavailable:
       spdlog::warn("http: the store is unavailable: {}", failure.what());
-      return unavailable("StoreUnavailable",
-                         "The store cannot be reached at the moment; nothing was done. The same request may safely be "
-                         "sent again.")
+      return unavailable(
+                 "StoreUnavailable",
+                 "The store cannot be reached or used at the moment; nothing was done. The same request may safely "
+                 "be sent again. If this lasts, the server's log says why, and `hapax doctor` and `hapax migrate` "
+                 "may help.")
           .response();
     case Failure::Code::outcome_unknown:
       spdlog::warn("http: the outcome of a commit is unknown: {}", failure.what());
@@ -51,8 +53,13 @@ Response failure_response(const Failure& failure) {
           .response();
     case Failure::Code::misuse: break;
   }
-  spdlog::error("http: the store was misused: {}", failure.what());
-  return RequestError(500, "InternalError", "The server failed at this request. Its log says more.").response();
+  spdlog::error("http: the store cannot be used: {}", failure.what());
+  return unavailable(
+             "StoreUnavailable",
+             "The store cannot be used as it is: its schema is missing or of another version, or a right is missing. "
+             "Nothing was done. `hapax migrate` mends the schema; the server's log says more.",
+             kRepairSeconds)
+      .response();
 }
 
 }  // namespace

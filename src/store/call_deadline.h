@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
 #include "core/failure.h"
@@ -38,6 +40,14 @@ class CallDeadline {
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
   }
 
+  // Waits for the condition; false if the deadline came first.
+  template <class Condition>
+  static bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Condition condition) {
+    if (current_ != Instant::max()) return changed.wait_until(lock, current_, condition);
+    changed.wait(lock, condition);
+    return true;
+  }
+
  private:
   static thread_local inline Instant current_ = Instant::max();
 
@@ -54,5 +64,47 @@ void lock_by_deadline(Lock& lock) {
     throw Failure(Failure::Code::unavailable, "the store did not answer the calls before this one in time");
   }
 }
+
+// A lock that a call has for long at times, because it talks to the store meanwhile. Who waits for it waits until the deadline of its
+// own call at most, and then throws Failure::unavailable: it has done nothing yet. For std::unique_lock and std::shared_lock.
+class CallMutex {
+ public:
+  void lock() {
+    std::unique_lock guard(mutex_);
+    wait(guard, [this] { return !alone_ && shared_ == 0; });
+    alone_ = true;
+  }
+  void unlock() {
+    {
+      const std::lock_guard guard(mutex_);
+      alone_ = false;
+    }
+    freed_.notify_all();
+  }
+  void lock_shared() {
+    std::unique_lock guard(mutex_);
+    wait(guard, [this] { return !alone_; });
+    ++shared_;
+  }
+  void unlock_shared() {
+    {
+      const std::lock_guard guard(mutex_);
+      if (--shared_ > 0) return;
+    }
+    freed_.notify_all();
+  }
+
+ private:
+  template <class Free>
+  void wait(std::unique_lock<std::mutex>& guard, Free is_free) {
+    if (CallDeadline::wait(freed_, guard, is_free)) return;
+    throw Failure(Failure::Code::unavailable, "the store has not answered the calls before this one in time");
+  }
+
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  bool alone_ = false;
+  int shared_ = 0;
+};
 
 }  // namespace hapax

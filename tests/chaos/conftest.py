@@ -19,3 +19,11 @@ def new_postgres():
     yield new
     for postgres in reversed(made):
         postgres.close()
+
+
+@pytest.fixture
+def postgres(new_postgres):
+    """One that runs, with an empty database `hapax`."""
+    made = new_postgres().create().start()
+    made.ask("CREATE DATABASE hapax")
+    return made

@@ -90,6 +90,16 @@ class Postgres:
                 found.append(int(status.parent.name))
         return found
 
+    def dump(self, database="hapax"):
+        """A backup of the database, for restore()."""
+        file = self.home / "dump"
+        self._run("pg_dump", "-h", self.sockets, "-U", self.role, "-Fc", "-f", file, database)
+        return file
+
+    def restore(self, file, database="hapax"):
+        """In place of what is there."""
+        self._run("pg_restore", "-h", self.sockets, "-U", self.role, "--clean", "--if-exists", "-d", database, file)
+
     def promote(self):
         self._control("promote")
 
@@ -106,6 +116,7 @@ class Postgres:
 
     def close(self):
         if (self.data / "postmaster.pid").exists():
+            self.thaw()
             self.stop()
         shutil.rmtree(self.home)
 

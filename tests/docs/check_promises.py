@@ -22,6 +22,7 @@ def known_names():
         text = path.read_text(encoding="utf-8")
         names.update(re.findall(r"hapax_test\((\w+)", text))
         names.update("e2e_" + name for name in re.findall(r"hapax_e2e_test\((\w+)", text))
+        names.update("chaos_" + name for name in re.findall(r"hapax_chaos_test\((\w+)", text))
         for listed in re.findall(r"foreach\(name ([\w ]+)\)\s+add_test", text):
             names.update(listed.split())
     for path in [*(ROOT / "src").rglob("*_test.cpp"), *(ROOT / "tests").rglob("*_test.cpp")]:

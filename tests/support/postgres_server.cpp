@@ -72,6 +72,13 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+void run_program(const std::vector<std::string>& words, const std::string& log) {
+  const pid_t pid = spawn(words, log);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  if (status != 0) throw std::runtime_error(words.front() + " failed: " + text_of(log));
+}
+
 std::uint16_t free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -94,12 +101,9 @@ PostgresServer::PostgresServer(Disk disk)
   if (const passwd* user = unprivileged()) {
     if (chown(dir_.path().c_str(), user->pw_uid, user->pw_gid) != 0) throw std::runtime_error("chown failed");
   }
-  const pid_t pid = spawn({newest_programs() / "initdb", "-D", dir_.file("data"), "-U", "postgres", "-A", "trust", "-E",
-                           "UTF8", "--locale=C", "--no-sync", "--no-instructions"},
-                          dir_.file("initdb.log"));
-  int status = 0;
-  waitpid(pid, &status, 0);
-  if (status != 0) throw std::runtime_error("initdb failed: " + text_of(dir_.file("initdb.log")));
+  run_program({newest_programs() / "initdb", "-D", dir_.file("data"), "-U", "postgres", "-A", "trust", "-E", "UTF8",
+               "--locale=C", "--no-sync", "--no-instructions"},
+              dir_.file("initdb.log"));
   port_ = free_port();
   start();
 }
@@ -171,9 +175,27 @@ std::string PostgresServer::pooled(const std::string& url) {
 
 void PostgresServer::stop(bool immediately) {
   if (pid_ < 0) return;
+  thaw();
   kill(pid_, immediately ? SIGQUIT : SIGINT);
   waitpid(pid_, nullptr, 0);
   pid_ = -1;
+}
+
+// The first process last, or it would start others in place of those that it misses.
+void PostgresServer::signal_all(int signal) {
+  const std::string pid = std::to_string(pid_);
+  std::ifstream children("/proc/" + pid + "/task/" + pid + "/children");
+  if (signal == SIGSTOP) kill(pid_, signal);
+  for (pid_t child = 0; children >> child;) kill(child, signal);
+  if (signal != SIGSTOP) kill(pid_, signal);
+}
+
+void PostgresServer::dump(const std::string& url, const std::string& file) {
+  run_program({newest_programs() / "pg_dump", "-Fc", "-f", file, url}, dir_.file("dump.log"));
+}
+
+void PostgresServer::restore(const std::string& url, const std::string& file) {
+  run_program({newest_programs() / "pg_restore", "--clean", "--if-exists", "-d", url, file}, dir_.file("restore.log"));
 }
 
 std::string PostgresServer::url_of(const std::string& database) const {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstdint>
 #include <string>
 
@@ -39,12 +40,21 @@ class PostgresServer {
   void stop(bool immediately);
   void start();
 
+  // Its processes stop where they are, as if the machine had, and go on again.
+  void freeze() { signal_all(SIGSTOP); }
+  void thaw() { signal_all(SIGCONT); }
+
+  // With pg_dump; and with pg_restore into the same database, in place of what is there.
+  void dump(const std::string& url, const std::string& file);
+  void restore(const std::string& url, const std::string& file);
+
   // Runs SQL in that database, and gives the first value of what it answers.
   std::string run(const std::string& url, const std::string& sql);
 
  private:
   std::string url_of(const std::string& database) const;
   void wait_until_ready();
+  void signal_all(int signal);
   void start_pooler();
 
   TempDir dir_;

@@ -234,7 +234,10 @@ std::string checksum(std::string_view text) {
 
 }  // namespace
 
-std::string cache_key(const IdentityHash& hash) { return std::string(kVersion) + ":" + hash.to_string().substr(7); }
+std::string cache_key(const IdentityHash& hash, const std::string& store_identity) {
+  const std::string key = std::string(kVersion) + ":" + hash.to_string().substr(7);
+  return store_identity.empty() ? key : key + ":" + store_identity;
+}
 
 std::string write_cached(const CachedIdentity& identity) {
   Writer writer;

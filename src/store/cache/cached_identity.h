@@ -17,8 +17,9 @@ struct CachedIdentity {
   bool operator==(const CachedIdentity&) const = default;
 };
 
-// The key in Redis. Carries the version of the text below: programs of different versions do not see each other's.
-std::string cache_key(const IdentityHash& hash);
+// The key in Redis. Carries the version of the text below: programs of different versions do not see each other's. And the identity of
+// the store: what was true of one that has been restored since is not found.
+std::string cache_key(const IdentityHash& hash, const std::string& store_identity = "");
 
 std::string write_cached(const CachedIdentity& identity);
 

@@ -43,7 +43,10 @@ std::vector<std::size_t> answerable(std::span<const Submission> submissions) {
 class RedisCachedStore final : public CachedStore {
  public:
   RedisCachedStore(std::shared_ptr<Store> store, const CacheOptions& options)
-      : CachedStore(std::move(store)), keeper_(options, [this](const IdentityHash& hash) { return fetch(hash); }) {}
+      : CachedStore(std::move(store)),
+        keeper_(
+            options, [this](const IdentityHash& hash) { return cache_key(hash, store_->identity()); },
+            [this](const IdentityHash& hash) { return fetch(hash); }) {}
 
   CacheCounters counters() const override {
     return {hits_, misses_, refuted_, garbage_, keeper_.stored(), keeper_.refused(), keeper_.troubles()};

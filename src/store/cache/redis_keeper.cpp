@@ -14,8 +14,12 @@ constexpr RedisLink::Timeout kStoreTimeout = std::chrono::seconds(1);
 
 }  // namespace
 
-RedisKeeper::RedisKeeper(const CacheOptions& options, Fetch fetch)
-    : options_(options), fetch_(std::move(fetch)), pause_(options.first_pause), thread_([this] { run(); }) {}
+RedisKeeper::RedisKeeper(const CacheOptions& options, KeyOf key_of, Fetch fetch)
+    : options_(options),
+      key_of_(std::move(key_of)),
+      fetch_(std::move(fetch)),
+      pause_(options.first_pause),
+      thread_([this] { run(); }) {}
 
 RedisKeeper::~RedisKeeper() {
   {
@@ -32,7 +36,7 @@ std::optional<std::vector<std::optional<std::string>>> RedisKeeper::look_up(std:
   if (!asking || !look_up_link_) return std::nullopt;
   std::vector<std::string> keys;
   keys.reserve(hashes.size());
-  for (const IdentityHash& hash : hashes) keys.push_back(cache_key(hash));
+  for (const IdentityHash& hash : hashes) keys.push_back(key_of_(hash));
   try {
     auto texts = look_up_link_->get(keys, options_.timeout);
     const std::lock_guard lock(mutex_);
@@ -109,9 +113,10 @@ void RedisKeeper::store_some(std::unique_lock<std::mutex>& lock) {
   std::string why;
   try {
     for (const IdentityHash& hash : now) {
+      const std::string key = key_of_(hash);  // before it is read: never what was, under the key of what is
       const auto storable = fetch_(hash);
       if (!storable) continue;
-      const bool taken = store_link_->set(cache_key(hash), storable->text, storable->expires_in, kStoreTimeout);
+      const bool taken = store_link_->set(key, storable->text, storable->expires_in, kStoreTimeout);
       ++(taken ? stored_ : refused_);
     }
   } catch (const RedisTrouble& trouble) {

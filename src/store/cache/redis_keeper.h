@@ -29,7 +29,9 @@ class RedisKeeper {
   };
   using Fetch = std::function<std::optional<Storable>(const IdentityHash&)>;
 
-  RedisKeeper(const CacheOptions& options, Fetch fetch);
+  using KeyOf = std::function<std::string(const IdentityHash&)>;
+
+  RedisKeeper(const CacheOptions& options, KeyOf key_of, Fetch fetch);
   ~RedisKeeper();
 
   // One text per identity, where there is one. None at all while Redis is not to be had or somebody else is asking: the
@@ -55,6 +57,7 @@ class RedisKeeper {
   void log(const std::string& message) const;
 
   const CacheOptions options_;
+  const KeyOf key_of_;
   const Fetch fetch_;
 
   std::mutex look_up_mutex_;                 // taken before mutex_

@@ -68,7 +68,7 @@ class PostgresActivities : public testing::Test {
   std::string plan_of(const Statement& statement, const Parameters& parameters) {
     const Url url = parse_url(url_);
     ConnectionOptions options;
-    options.conninfo = url.conninfo;
+    options.hosts = url.hosts;
     options.schema = url.schema;
     Connection connection(options);
     connection.begin();
@@ -188,7 +188,8 @@ TEST_F(PostgresActivities, RowThatIsPurgedWhileARecordWaitsForItIsMadeAnew) {
 TEST_F(PostgresActivities, SchemaOfBeforeIsMigrated) {
   put(row("a", 0));
   store_.reset();
-  sql("DROP TABLE hapax.activities, hapax.activity_runs; DROP TYPE hapax.batch_execution, hapax.batch_submission,"
+  sql("DROP MATERIALIZED VIEW hapax.store_identity; DROP TABLE hapax.activities, hapax.activity_runs; DROP TYPE "
+      "hapax.batch_execution, hapax.batch_submission,"
       " hapax.batch_state, hapax.batch_start, hapax.batch_event, hapax.batch_started_submission, hapax.batch_turn,"
       " hapax.batch_done_step, hapax.batch_step, hapax.batch_run_turn; DROP INDEX hapax.running_keys, hapax.in_queue, "
       "hapax.suspended;"

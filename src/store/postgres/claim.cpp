@@ -405,8 +405,8 @@ std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> reques
 std::vector<ClaimOutcome> Claim::long_way(std::span<const ClaimRequest> requests) {
   for (;;) {
     // Who lets go of what was parked under limits of before is alone: nobody parks by those at the same time, or misses what he lets go.
-    std::shared_lock beside(unparking_, std::defer_lock);
-    std::unique_lock alone(unparking_, std::defer_lock);
+    std::shared_lock<CallMutex> beside(unparking_, std::defer_lock);
+    std::unique_lock<CallMutex> alone(unparking_, std::defer_lock);
     unpark_ ? alone.lock() : beside.lock();
     const bool unpark = alone && unpark_.exchange(false);
     try {

@@ -1,8 +1,12 @@
 #include "store/postgres/connection.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace hapax::postgres {
 
@@ -16,11 +20,18 @@ constexpr const char* kSettings =
     " set_config('enable_mergejoin', 'off', {0}), set_config('enable_memoize', 'off', {0}), set_config('jit', 'off', "
     "{0}),"
     " set_config('plan_cache_mode', 'force_generic_plan', {0}), set_config('lock_timeout', '{2}', {0}),"
+    " set_config('statement_timeout', '{3}', {0}),"
     " set_config('synchronous_commit', CASE WHEN {1} THEN 'off' WHEN current_setting('synchronous_commit') = 'off'"
     " THEN 'on' ELSE current_setting('synchronous_commit') END, {0})";
 
 const Statement kBegin{"begin", "BEGIN"};
 const Statement kCommit{"commit", "COMMIT"};
+
+// Where the store is another by now it divides by zero, and with that ends the transaction that it is sent ahead of. Until the end of
+// that transaction, its lock keeps everybody from dropping or restoring the schema.
+const Statement kGuard{"guard",
+                       "SELECT 1 / count(*) FROM store_identity i WHERE " + store_identity_sql() + " = $1::text"};
+constexpr const char* kDivisionByZero = "22012";
 
 std::string trimmed(const char* message) {
   std::string text = message ? message : "";
@@ -49,6 +60,10 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
+std::string pooler_advice() {
+  return "a pooler such as PgBouncer with pool_mode = transaction is between; write ?hapax_pooled=1 behind the URL";
+}
+
 Failure Refused::as_failure() const {
   using Code = Failure::Code;
   const std::string_view family = std::string_view(sqlstate_).substr(0, 2);
@@ -64,6 +79,11 @@ Failure Refused::as_failure() const {
   if (is("57014")) {
     return {Code::unavailable, std::string(what()) + ": it took too long; ask for less, by status, key or queue"};
   }
+  if (is("42501")) {
+    return {Code::misuse,
+            std::string(what()) + ": the role lacks a right; grant it what docs/configuration.md lists for PostgreSQL"};
+  }
+  if (is("26000") || is("42P05")) return {Code::misuse, std::string(what()) + ": " + pooler_advice()};
   if (family == "42" || family == "28" || family == "3D") return {Code::misuse, what()};
   return {Code::unavailable, what()};
 }
@@ -72,9 +92,13 @@ Failure Lost::as_failure() const {
   return {committing_ ? Failure::Code::outcome_unknown : Failure::Code::unavailable, what()};
 }
 
+std::string store_identity_sql() {
+  return "concat(i.id, '/', extract(epoch FROM pg_postmaster_start_time()), '/', pg_relation_filenode('queues'))";
+}
+
 Connection::Connection(const ConnectionOptions& options) : options_(options) {
   try {
-    connect(options);
+    connect();
   } catch (...) {
     if (handle_) PQfinish(handle_);
     throw;
@@ -89,19 +113,44 @@ Connection::~Connection() {
   if (!borrowed_) PQfinish(handle_);
 }
 
-void Connection::connect(const ConnectionOptions& options) {
-  handle_ = PQconnectdb(options.conninfo.c_str());
-  if (PQstatus(handle_) != CONNECTION_OK) throw Lost("PostgreSQL: " + trimmed(PQerrorMessage(handle_)), false);
+void Connection::connect() {
+  std::string why;
+  for (std::size_t i = 0; i < options_.hosts.size() && !handle_; ++i) {
+    // One that does not answer leaves the others their share of the time.
+    const auto now = CallDeadline::Clock::now();
+    auto end = now + options_.connect_timeout;
+    if (CallDeadline::current() != CallDeadline::Instant::max()) {
+      end = std::min(end, now + (CallDeadline::current() - now) / static_cast<int>(options_.hosts.size() - i));
+    }
+    why += (why.empty() ? "" : "; ") + try_host(options_.hosts[i], end);
+  }
+  if (!handle_) throw Lost("PostgreSQL: " + why, false);
   PQsetNoticeProcessor(handle_, ignore_notice, nullptr);
   if (PQserverVersion(handle_) < 140000) {
     throw Refused("42000",
                   fmt::format("PostgreSQL: the server is version {}, and 14 is the oldest that Hapax works with",
                               PQserverVersion(handle_) / 10000));
   }
-  if (!PQenterPipelineMode(handle_)) lose();
-  if (options.pooled) return;
+  if (PQsetnonblocking(handle_, 1) != 0 || !PQenterPipelineMode(handle_)) lose();
+  if (options_.pooled) return;
   configure();
   commit();
+}
+
+std::string Connection::try_host(const std::string& host, CallDeadline::Instant end) {
+  const CallDeadline deadline(end);
+  handle_ = PQconnectStart(host.c_str());
+  PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+  bool in_time = true;
+  while (handle_ && in_time && PQstatus(handle_) != CONNECTION_BAD && status != PGRES_POLLING_OK &&
+         status != PGRES_POLLING_FAILED) {
+    in_time = wait_for_socket(status == PGRES_POLLING_READING ? POLLIN : POLLOUT);
+    if (in_time) status = PQconnectPoll(handle_);
+  }
+  if (status == PGRES_POLLING_OK) return {};
+  std::string why = in_time ? trimmed(PQerrorMessage(handle_)) : "the server has not answered in time";
+  PQfinish(std::exchange(handle_, nullptr));
+  return why;
 }
 
 // For good, or where the server connection belongs to others between transactions, for this one.
@@ -110,7 +159,7 @@ void Connection::configure() {
   dispatch(Pending::silent, nullptr,
            fmt::format("SELECT {}, set_config('search_path', {}, {})",
                        fmt::format(fmt::runtime(kSettings), local, options_.synchronous ? "false" : "true",
-                                   options_.lock_timeout_ms),
+                                   options_.lock_timeout_ms, options_.statement_timeout_ms),
                        quoted(options_.schema), local),
            {});
 }
@@ -121,17 +170,25 @@ void Connection::begin() {
   if (borrowed_) return;
   dispatch(Pending::silent, &kBegin, kBegin.sql, {});
   if (options_.pooled) configure();
+  guard();
 }
 
 void Connection::begin_implicitly() {
   committing_ = reading_ = false;
   explicit_ = false;
   if (options_.pooled) configure();
+  guard();
 }
 
 void Connection::begin_reading() {
   begin_implicitly();
   reading_ = !options_.pooled;  // there the settings end with the transaction
+}
+
+void Connection::guard() {
+  if (borrowed_ || options_.identity.empty()) return;
+  guarded_ = true;
+  dispatch(Pending::guard, &kGuard, kGuard.sql, Parameters().bytes(options_.identity));
 }
 
 void Connection::send(const Statement& statement, const Parameters& parameters) {
@@ -153,6 +210,7 @@ void Connection::dispatch(Pending kind, const Statement* statement, const std::s
     if (kind == Pending::statement) done_.push_back(std::move(rows));
     return;
   }
+  if (reading_ && !guarded_) guard();
   const int count = parameters.size();
   if (statement && !options_.pooled) {
     if (prepared_.insert(statement->name).second) {
@@ -179,7 +237,6 @@ Rows Connection::receive() {
     queue_sync();
   } else if (unflushed_) {
     check_sent(PQsendFlushRequest(handle_));
-    check_sent(PQflush(handle_) == 0);
     unflushed_ = false;
   }
   return next();
@@ -228,7 +285,7 @@ void Connection::drain() {
 void Connection::queue_sync() {
   check_sent(PQpipelineSync(handle_));
   pending_.emplace_back(Pending::sync, std::string());
-  unflushed_ = false;
+  unflushed_ = guarded_ = false;
 }
 
 Rows Connection::next() {
@@ -238,7 +295,7 @@ Rows Connection::next() {
     Rows rows = take_result(kind == Pending::sync);
     if (is_error(PQresultStatus(rows.result()))) {
       if (kind == Pending::prepare) prepared_.erase(name);
-      fail(rows.result());
+      kind == Pending::guard || name == kGuard.name ? fail_guard(rows.result()) : fail(rows.result());
     }
     if (kind == Pending::statement) return rows;
   }
@@ -246,14 +303,47 @@ Rows Connection::next() {
 }
 
 Rows Connection::take_result(bool sync) {
+  await_result();
   Rows rows(PQgetResult(handle_));
   if (!rows.result()) lose();
   // A result is followed by a null, the end of a pipeline is not.
   while (!sync) {
+    await_result();
     const Rows rest(PQgetResult(handle_));
     if (!rest.result()) break;
   }
   return rows;
+}
+
+// Sends the rest of what was sent, too: neither blocks, so that a server which does nothing any more is given up in time.
+void Connection::await_result() {
+  while (PQisBusy(handle_)) {
+    const int unsent = PQflush(handle_);
+    if (unsent < 0) lose();
+    if (!wait_for_socket(unsent ? POLLIN | POLLOUT : POLLIN)) {
+      broken_ = true;
+      throw Lost("PostgreSQL: the server has not answered in time", committing_);
+    }
+    if (!PQconsumeInput(handle_)) lose();
+  }
+}
+
+bool Connection::wait_for_socket(short events) {
+  for (;;) {
+    pollfd watched[2] = {{PQsocket(handle_), events, 0}, {options_.interrupt_fd, POLLIN, 0}};
+    const int ready = poll(watched, 2, CallDeadline::left_ms());
+    if (ready < 0 && errno == EINTR) continue;
+    return ready > 0 && !watched[1].revents;
+  }
+}
+
+void Connection::fail_guard(const PGresult* result) {
+  const Refused refused = refusal(result);
+  // The table is missing, the schema is, the restore is not over yet, or the identity is another.
+  for (const char* state : {"42P01", "3F000", "55000", kDivisionByZero}) {
+    if (refused.is(state)) throw Replaced(refused.sqlstate(), refused.what());
+  }
+  fail(result);
 }
 
 void Connection::fail(const PGresult* result) {
@@ -290,11 +380,19 @@ Rows Connection::run_at_once(const std::string& sql, const Parameters& parameter
 
 std::string Connection::run_script(const std::string& sql) {
   if (!PQexitPipelineMode(handle_)) lose();
-  const Rows rows(PQexec(handle_, sql.c_str()));
-  if (!rows.result()) lose();
-  if (is_error(PQresultStatus(rows.result()))) fail(rows.result());
+  check_sent(PQsendQuery(handle_, sql.c_str()));
+  Rows last;
+  for (;;) {
+    await_result();
+    Rows rows(PQgetResult(handle_));
+    if (!rows.result()) break;
+    // The first error counts: nothing runs after it.
+    if (!last.result() || !is_error(PQresultStatus(last.result()))) last = std::move(rows);
+  }
+  if (!last.result() || PQstatus(handle_) != CONNECTION_OK) lose();
+  if (is_error(PQresultStatus(last.result()))) fail(last.result());
   if (!PQenterPipelineMode(handle_)) lose();
-  return rows.empty() || PQnfields(rows.result()) == 0 ? "" : PQgetvalue(rows.result(), 0, 0);
+  return last.empty() || PQnfields(last.result()) == 0 ? "" : PQgetvalue(last.result(), 0, 0);
 }
 
 }  // namespace hapax::postgres

@@ -8,18 +8,24 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "core/failure.h"
+#include "store/call_deadline.h"
 #include "store/postgres/values.h"
 
 namespace hapax::postgres {
 
 struct ConnectionOptions {
-  std::string conninfo;  // a URL or keyword string that libpq understands
+  std::vector<std::string> hosts;    // to try in turn: keyword strings that libpq understands
+  Duration connect_timeout{10'000};  // of each
   std::string schema = "hapax";
-  bool pooled = false;      // behind a pooler that hands out server connections for a transaction each
-  bool synchronous = true;  // false: a commit does not wait for the disk
-  int lock_timeout_ms = 0;  // after which a wait for somebody else's lock is given up; 0: never
+  bool pooled = false;           // behind a pooler that hands out server connections for a transaction each
+  bool synchronous = true;       // false: a commit does not wait for the disk
+  int lock_timeout_ms = 0;       // after which a wait for somebody else's lock is given up; 0: never
+  int statement_timeout_ms = 0;  // likewise a statement, if this end has long gone
+  std::string identity = {};     // every transaction is refused unless the store still has this one; empty: any
+  int interrupt_fd = -1;         // ends all waiting when it becomes readable
 };
 
 // A statement with a name, under which each connection prepares it once. The name is unique in the program.
@@ -57,7 +63,20 @@ class Lost : public std::runtime_error {
   bool committing_;
 };
 
-// Used by one thread at a time.
+// What to do about a pooler that hands out server connections for a transaction each, where nobody has said that there is one.
+std::string pooler_advice();
+
+// The store does not have the identity of ConnectionOptions any more, or there is none. Nothing was done.
+class Replaced : public Refused {
+ public:
+  using Refused::Refused;
+};
+
+// The identity of the store in the schema: of its tables, and of the server that runs. It changes when the schema is created anew, a
+// dump is restored, the tables are emptied, or another server answers, which may have less than the last one had.
+std::string store_identity_sql();
+
+// Used by one thread at a time. Whatever it waits for, it waits until CallDeadline::current() at most, and then it is Lost.
 class Connection {
  public:
   // Throws Refused or Lost.
@@ -95,16 +114,22 @@ class Connection {
 
  private:
   // A result to come; of a silent one only an error is of interest.
-  enum class Pending { statement, silent, prepare, sync };
+  enum class Pending { statement, silent, prepare, guard, sync };
 
-  void connect(const ConnectionOptions& options);
+  void connect();
+  std::string try_host(const std::string& host, CallDeadline::Instant end);  // gives back why not
+  void guard();
   void configure();
   void dispatch(Pending kind, const Statement* statement, const std::string& sql, const Parameters& parameters);
   void queue_sync();
   Rows next();  // the rows that are due
   Rows take_result(bool sync);
+  void await_result();
+  // Until the socket is ready for these events, or the deadline.
+  bool wait_for_socket(short events);
   void check_sent(int sent);
   [[noreturn]] void fail(const PGresult* result);
+  [[noreturn]] void fail_guard(const PGresult* result);
   [[noreturn]] void lose();
   Rows run_at_once(const std::string& sql, const Parameters& parameters);
   void drain();
@@ -117,6 +142,7 @@ class Connection {
   bool reading_ = false;
   bool committing_ = false;  // what ends the transaction may have reached the server
   bool unflushed_ = false;
+  bool guarded_ = false;                                 // since the last end of a pipeline
   std::deque<std::pair<Pending, std::string>> pending_;  // results to come, with the name of what is prepared
   std::deque<Rows> done_;                                // of a borrowed connection
   std::set<std::string> prepared_;                       // or about to be

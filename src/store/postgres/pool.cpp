@@ -15,7 +15,9 @@ constexpr std::chrono::milliseconds kFirstPause{20}, kLongestPause{1000};
 Pool::Lease Pool::take() {
   {
     std::unique_lock lock(mutex_);
-    returned_.wait(lock, [&] { return taken_ < limit_; });
+    const bool free = CallDeadline::wait(returned_, lock, [&] { return taken_ < limit_ || closed_; });
+    if (closed_) throw Lost("PostgreSQL: the connections are closed", false);
+    if (!free) throw Lost("PostgreSQL: no connection has become free in time: the server answers too slowly", false);
     ++taken_;
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
@@ -57,6 +59,12 @@ void Pool::give_back(std::unique_ptr<Connection> connection) {
   --taken_;
   if (connection && !connection->broken()) idle_.push_back(std::move(connection));
   returned_.notify_one();
+}
+
+void Pool::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  returned_.notify_all();
 }
 
 void Pool::forget_idle() {

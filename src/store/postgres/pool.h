@@ -31,9 +31,12 @@ class Pool {
     std::unique_ptr<Connection> connection_;
   };
 
-  // Waits for a free one. Throws Lost or Refused if the server cannot be reached; after a failed try it does not try again
+  // Waits for a free one, until CallDeadline::current(). Throws Lost or Refused if the server cannot be reached; after a failed try it does not try again
   // before a pause, which grows, and throws at once.
   Lease take();
+
+  // Nobody gets a connection any more, nor waits for one.
+  void close();
 
   // After the server went away: the idle ones are as dead as the one that noticed.
   void forget_idle();
@@ -48,6 +51,7 @@ class Pool {
   std::condition_variable returned_;
   std::vector<std::unique_ptr<Connection>> idle_;
   std::size_t taken_ = 0;
+  bool closed_ = false;
 
   std::chrono::milliseconds pause_{};
   std::chrono::steady_clock::time_point not_before_{};

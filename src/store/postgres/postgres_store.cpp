@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "store/postgres/activity_tables.h"
+#include "store/postgres/interrupt.h"
+#include "store/postgres/opened.h"
 #include "store/postgres/schema.h"
 #include "store/postgres/url.h"
-#include "store/postgres/verbs.h"
 #include "store/postgres/watch.h"
 
 namespace hapax {
@@ -13,38 +13,61 @@ namespace {
 
 using namespace postgres;
 
-ConnectionOptions connection_options(const PostgresOptions& options) {
+ConnectionOptions connection_options(const PostgresOptions& options, const Interrupt& interrupt) {
   Url url = parse_url(options.url);
   ConnectionOptions connection;
-  connection.conninfo = std::move(url.conninfo);
+  connection.hosts = std::move(url.hosts);
+  connection.connect_timeout = url.connect_timeout;
   connection.schema = std::move(url.schema);
   connection.pooled = url.pooled;
+  connection.interrupt_fd = interrupt.fd();
   return connection;
 }
 
 class PostgresStore final : public Store {
  public:
   PostgresStore(const PostgresOptions& options, const Clock* clock)
-      : options_(connection_options(options)),
+      : options_(connection_options(options, interrupt_)),
+        connections_(options.connections),
+        timeout_(options.timeout),
+        clock_(clock),
         handle_(new_handle_name()),
-        runner_(options_, options.connections, clock),
-        submit_(runner_),
-        claim_(runner_),
-        sweep_(runner_),
-        activities_(runner_, [this] { tell_if(true); }),
+        activities_([this] { return call(); }),
         notifies_(options.notify),
-        notifier_((prepare(options.create, options.migrate), options_), handle_) {
+        notifier_(options_, handle_) {
+    opened_ = open(options.create, options.migrate);
     settings();  // and the server's time is known
   }
 
-  Time now() override { return runner_.now(); }
+  Time now() override { return opened()->runner.now(); }
 
   void migrate() override { prepare(true, true); }
 
+  std::string identity() override { return opened()->runner.identity(); }
+  bool is_replaced() override { return opened()->runner.is_replaced(); }
+
+  void reopen() override {
+    const CallDeadline deadline(timeout_);
+    const std::lock_guard alone(reopening_);
+    if (!is_replaced()) return;
+    std::shared_ptr<Opened> fresh = open(false, false);
+    postgres::settings(fresh->runner);  // the server's time is known
+    const std::lock_guard lock(mutex_);
+    if (policies_) fresh->runner.set_policies(policies_);
+    opened_ = std::move(fresh);
+  }
+
+  void interrupt() override {
+    interrupt_.trigger();
+    opened()->runner.pool().close();
+  }
+
   void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
-    runner_.set_policies(std::move(policies));
-    claim_.limits_changed();
-    claim_.forget_positions();
+    const std::lock_guard lock(mutex_);
+    policies_ = policies;
+    opened_->runner.set_policies(std::move(policies));
+    opened_->claim.limits_changed();
+    opened_->claim.forget_positions();
   }
 
   // While one waits for the disk, another computes; and their waits are one. But each costs as much as some ten items. A large
@@ -54,9 +77,10 @@ class PostgresStore final : public Store {
   bool hands_out() const override { return true; }
 
   std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
-    auto outcomes = submit_(submissions, waiters);
+    const Call call = this->call();
+    auto outcomes = call->submit(submissions, waiters);
     for (const Submission& submission : submissions) {
-      if (submission.run_at) claim_.forget_positions();
+      if (submission.run_at) call->claim.forget_positions();
     }
     tell_if(std::any_of(outcomes.begin(), outcomes.end(),
                         [](const SubmitOutcome& outcome) { return outcome.kind == SubmitOutcome::Kind::created; }));
@@ -64,96 +88,120 @@ class PostgresStore final : public Store {
   }
 
   std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override {
-    auto outcomes = claim_(requests);
-    tell_if(claim_.take_left_some());
+    const Call call = this->call();
+    auto outcomes = call->claim(requests);
+    tell_if(call->claim.take_left_some());
     return outcomes;
   }
 
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
-    auto outcomes = postgres::extend(runner_, extensions);
-    tell_if_changed_early(std::any_of(extensions.begin(), extensions.end(),
-                                      [](const Extension& extension) { return extension.lease <= Duration(0); }));
+    const Call call = this->call();
+    auto outcomes = postgres::extend(call.runner(), extensions);
+    tell_if_changed_early(call, std::any_of(extensions.begin(), extensions.end(),
+                                            [](const Extension& extension) { return extension.lease <= Duration(0); }));
     return outcomes;
   }
 
   std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) override {
-    auto outcomes = postgres::finish(runner_, reports, waiters);
+    const Call call = this->call();
+    auto outcomes = postgres::finish(call.runner(), reports, waiters);
     for (const FinishOutcome& outcome : outcomes) {
-      if (outcome.had_concurrency_key) claim_.forget_positions();
+      if (outcome.had_concurrency_key) call->claim.forget_positions();
     }
     tell_if(!reports.empty());
     return outcomes;
   }
 
   std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters& waiters) override {
-    auto outcomes = postgres::commit_turns(runner_, turns, waiters);
-    tell_if_changed_early(!turns.empty());
+    const Call call = this->call();
+    auto outcomes = postgres::commit_turns(call.runner(), turns, waiters);
+    tell_if_changed_early(call, !turns.empty());
     return outcomes;
   }
 
   std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) override {
-    auto outcomes = postgres::control(runner_, requests);
-    tell_if_changed_early(std::any_of(outcomes.begin(), outcomes.end(), [](const ControlOutcome& outcome) {
-      return outcome.changed && !outcome.replayed;
-    }));
+    const Call call = this->call();
+    auto outcomes = postgres::control(call.runner(), requests);
+    tell_if_changed_early(call, std::any_of(outcomes.begin(), outcomes.end(), [](const ControlOutcome& outcome) {
+                            return outcome.changed && !outcome.replayed;
+                          }));
     return outcomes;
   }
 
   SweepOutcome sweep(std::int32_t limit) override {
-    SweepOutcome outcome = sweep_(limit);
-    tell_if_changed_early(!outcome.effects.closed.empty() || !outcome.effects.ready.empty());
+    const Call call = this->call();
+    SweepOutcome outcome = call->sweep(limit);
+    tell_if_changed_early(call, !outcome.effects.closed.empty() || !outcome.effects.ready.empty());
     return outcome;
   }
 
-  PurgeOutcome purge(std::int32_t limit) override { return postgres::purge(runner_, limit); }
+  PurgeOutcome purge(std::int32_t limit) override { return postgres::purge(call().runner(), limit); }
 
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
     return std::move(find_all(name_space, {&id, 1}).front());
   }
   std::vector<std::optional<Execution>> find_all(const std::string& name_space,
                                                  std::span<const ExecutionId> ids) override {
-    return postgres::find_all(runner_, name_space, ids);
+    return postgres::find_all(call().runner(), name_space, ids);
   }
-  Page list(const ListFilter& filter) override { return postgres::list(runner_, filter); }
+  Page list(const ListFilter& filter) override { return postgres::list(call().runner(), filter); }
   std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
-    return postgres::count(runner_, name_space);
+    return postgres::count(call().runner(), name_space);
   }
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override {
-    return postgres::find_identity(runner_, hash);
+    return postgres::find_identity(call().runner(), hash);
   }
   std::vector<std::optional<ExecutionId>> owners(std::span<const OwnerQuery> queries) override {
-    return postgres::owners(runner_, queries);
+    return postgres::owners(call().runner(), queries);
   }
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
-    return postgres::history(runner_, run, after, limit);
+    return postgres::history(call().runner(), run, after, limit);
   }
-  std::vector<SettingDocument> settings() override { return postgres::settings(runner_); }
+  std::vector<SettingDocument> settings() override { return postgres::settings(call().runner()); }
 
   bool release_identity(const std::string& name_space, const IdentityHash& hash) override {
-    return postgres::release_identity(runner_, name_space, hash);
+    return postgres::release_identity(call().runner(), name_space, hash);
   }
 
   void put_setting(const SettingDocument& setting) override {
-    postgres::put_setting(runner_, setting);
+    postgres::put_setting(call().runner(), setting);
     tell_if(true);
   }
 
   ActivityRows& activities() override { return activities_; }
 
-  void check() override { write_check(runner_); }
+  void check() override { write_check(call().runner()); }
 
   void watch(std::function<void()> on_change) override {
-    listener_.reset();
-    if (on_change) listener_ = std::make_unique<Listener>(options_, handle_, std::move(on_change));
+    std::unique_ptr<Listener> next;
+    if (on_change) next = std::make_unique<Listener>(options_, handle_, timeout_, std::move(on_change));
+    const std::lock_guard lock(listener_mutex_);
+    listener_.swap(next);
   }
 
  private:
-  // On a connection of its own: migrating speaks another protocol.
-  void prepare(bool create, bool migrate_older) {
+  std::shared_ptr<Opened> opened() {
+    const std::lock_guard lock(mutex_);
+    return opened_;
+  }
+
+  Call call() { return {opened(), timeout_}; }
+
+  std::shared_ptr<Opened> open(bool create, bool migrate_older) {
     ConnectionOptions options = options_;
+    options.identity = prepare(create, migrate_older);
+    options.statement_timeout_ms = static_cast<int>(timeout_.count());
+    return std::make_shared<Opened>(
+        std::move(options), connections_, clock_, [this] { tell_replaced(); }, [this] { tell_if(true); });
+  }
+
+  // On a connection of its own: migrating speaks another protocol. Gives back the identity.
+  std::string prepare(bool create, bool migrate_older) {
     try {
-      Connection connection(options);
-      prepare_schema(connection, options.schema, create, migrate_older);
+      Connection connection(options_);
+      refuse_pooler(connection, options_);
+      prepare_schema(connection, options_.schema, create, migrate_older);
+      return read_identity(connection, options_.schema);
     } catch (const Refused& refused) {
       throw refused.as_failure();
     } catch (const Lost& lost) {
@@ -161,9 +209,14 @@ class PostgresStore final : public Store {
     }
   }
 
+  void tell_replaced() {
+    const std::lock_guard lock(listener_mutex_);
+    if (listener_) listener_->look_now();
+  }
+
   // Something may have become ready whose turn is before that of what was claimed last.
-  void tell_if_changed_early(bool changed) {
-    if (changed) claim_.forget_positions();
+  void tell_if_changed_early(const Call& call, bool changed) {
+    if (changed) call->claim.forget_positions();
     tell_if(changed);
   }
 
@@ -171,15 +224,20 @@ class PostgresStore final : public Store {
     if (changed && notifies_) notifier_.changed();
   }
 
+  Interrupt interrupt_;
   const ConnectionOptions options_;
+  const std::size_t connections_;
+  const Duration timeout_;
+  const Clock* const clock_;
   const std::string handle_;
-  Runner runner_;
-  Submit submit_;
-  Claim claim_;
-  Sweep sweep_;
-  ActivityTables activities_;
+  CallMutex reopening_;
+  std::mutex mutex_;
+  std::shared_ptr<Opened> opened_;
+  std::shared_ptr<const QueuePolicies> policies_;
+  CurrentActivities activities_;
   const bool notifies_;
   Notifier notifier_;
+  std::mutex listener_mutex_;
   std::unique_ptr<Listener> listener_;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/time.h"
+#include "store/call_deadline.h"
 #include "store/store.h"
 
 struct pg_conn;
@@ -16,10 +17,11 @@ struct PostgresOptions {
   // URL's query: hapax_schema=NAME, and hapax_pooled=1 for a pooler such as PgBouncer that hands out server connections for a
   // transaction each: nothing is kept prepared then, and changes by others are noticed by polling instead of LISTEN.
   std::string url;
-  std::size_t connections = 12;  // at most, beside those for wake-ups
-  bool create = true;            // false: a database without a schema of Hapax's is a Failure::misuse
-  bool migrate = false;          // brings an older schema up to date; without, it is a Failure::misuse
-  bool notify = true;            // false: others notice this handle's changes only when they look
+  std::size_t connections = 12;      // at most, beside those for wake-ups
+  bool create = true;                // false: a database without a schema of Hapax's is a Failure::misuse
+  bool migrate = false;              // brings an older schema up to date; without, it is a Failure::misuse
+  Duration timeout = kStoreTimeout;  // of every call; see store/store.h
+  bool notify = true;                // false: others notice this handle's changes only when they look
 };
 
 // Opens the database, migrating it if it has no schema of Hapax's. Time is the server's unless a clock is given, which

@@ -11,7 +11,19 @@ Time Runner::now() const {
 
 void Runner::note(Time server_now) { ahead_ms_ = (server_now - SystemClock().now()).count(); }
 
+void Runner::note_replaced() {
+  if (!replaced_.exchange(true)) on_replaced_();
+}
+
+Failure Runner::replaced() {
+  return {Failure::Code::unavailable,
+          "PostgreSQL: the schema was dropped, created anew or restored, or another server answers; nothing was done. "
+          "Where the"
+          " schema is missing, run `hapax migrate`"};
+}
+
 Pool::Lease Runner::take() {
+  if (replaced_) throw replaced();
   try {
     return pool_.take();
   } catch (const Refused& refused) {

@@ -1,9 +1,13 @@
 // Runs the transactions of the verbs: on a connection of the pool, again after a conflict with others, and with PostgreSQL's
 // errors as Failures.
+//
+// A runner serves one identity of the store (ConnectionOptions::identity). Everything that is remembered of the data lives in the
+// runner or beside it, and is thrown away with it when the identity turns out to be another.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <semaphore>
@@ -17,12 +21,18 @@ namespace hapax::postgres {
 
 class Runner {
  public:
-  // Without a clock of the caller's, the time is the server's. The clock must outlive the runner.
-  Runner(ConnectionOptions options, std::size_t connections, const Clock* clock)
-      : pool_(with_bounds(std::move(options)), connections),
+  // Without a clock of the caller's, the time is the server's. The clock must outlive the runner. Calls `on_replaced` once, when the
+  // identity is found to be another; from then on every transaction fails.
+  Runner(ConnectionOptions options, std::size_t connections, const Clock* clock, std::function<void()> on_replaced)
+      : identity_(options.identity),
+        on_replaced_(std::move(on_replaced)),
+        pool_(with_bounds(std::move(options)), connections),
         reads_(static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, connections / 3))),
         clock_(clock),
         queues_([this](const std::vector<QueueName>& queues) { add_queues(queues); }) {}
+
+  const std::string& identity() const { return identity_; }
+  bool is_replaced() const { return replaced_; }
 
   QueueBook& queues() { return queues_; }
   SpotBook& spots() { return spots_; }
@@ -96,14 +106,18 @@ class Runner {
       Pool::Lease connection = take();
       try {
         return work(*connection);
+      } catch (const Replaced&) {
+        connection->rollback();
+        note_replaced();
+        throw replaced();
       } catch (const Refused& refused) {
         connection->rollback();
         const bool again = refused.is_conflict() ? tries < kMostConflicts : connection->broken() && tries == 0;
         if (connection->broken()) pool_.forget_idle();  // they would say the same
-        if (!again) throw refused.as_failure();
+        if (!again || CallDeadline::is_over()) throw refused.as_failure();
       } catch (const Lost& lost) {
         pool_.forget_idle();
-        if (lost.committing() || tries > 0) throw lost.as_failure();
+        if (lost.committing() || tries > 0 || CallDeadline::is_over()) throw lost.as_failure();
       } catch (...) {
         connection->rollback();
         throw;
@@ -118,7 +132,7 @@ class Runner {
 
   // Had by who commits turns by the rules. Closing a run changes the one that waits for it, in no order that two such batches would
   // agree on: here they do not meet.
-  std::mutex& turns_by_the_rules() { return turns_by_the_rules_; }
+  CallMutex& turns_by_the_rules() { return turns_by_the_rules_; }
 
  private:
   static constexpr int kMostConflicts = 20;
@@ -127,7 +141,14 @@ class Runner {
   using Reads = std::counting_semaphore<>;
   class Aside {
    public:
-    explicit Aside(Reads& reads) : reads_(reads) { reads_.acquire(); }
+    explicit Aside(Reads& reads) : reads_(reads) {
+      const auto deadline = CallDeadline::current();
+      if (deadline == CallDeadline::Instant::max()) {
+        reads_.acquire();
+      } else if (!reads_.try_acquire_until(deadline)) {
+        throw Failure(Failure::Code::unavailable, "PostgreSQL: the reads before this one have not ended in time");
+      }
+    }
     ~Aside() { reads_.release(); }
     Aside(const Aside&) = delete;
     Aside& operator=(const Aside&) = delete;
@@ -139,6 +160,9 @@ class Runner {
   // Somebody's open transaction must not hold up everybody for good.
   static ConnectionOptions with_bounds(ConnectionOptions options) {
     options.lock_timeout_ms = kLockTimeoutMs;
+    if (options.statement_timeout_ms > 0) {
+      options.lock_timeout_ms = std::min(options.lock_timeout_ms, options.statement_timeout_ms);
+    }
     return options;
   }
 
@@ -149,20 +173,25 @@ class Runner {
         return attempt(work);
       } catch (const Failure& failure) {
         if (failure.code() != Failure::Code::outcome_unknown) throw;
-        if (tries > 0) throw Failure(Failure::Code::unavailable, failure.what());
+        if (tries > 0 || CallDeadline::is_over()) throw Failure(Failure::Code::unavailable, failure.what());
       }
     }
   }
 
   Pool::Lease take();
+  void note_replaced();
+  static Failure replaced();
 
+  const std::string identity_;
+  const std::function<void()> on_replaced_;
+  std::atomic<bool> replaced_ = false;
   Pool pool_;
   Reads reads_;
   const Clock* clock_;
   QueueBook queues_;
   SpotBook spots_;
   std::atomic<std::int64_t> ahead_ms_ = 0;  // the server's clock of this machine's
-  std::mutex turns_by_the_rules_;
+  CallMutex turns_by_the_rules_;
   std::mutex policies_mutex_;
   std::shared_ptr<const QueuePolicies> policies_ = std::make_shared<QueuePolicies>();
 };

@@ -361,14 +361,21 @@ DROP INDEX keys;
 CREATE INDEX keys ON executions (key_shelf, key_hash, queue_no) WHERE key_hash IS NOT NULL;
 )sql";
 
-constexpr std::array<Migration, 8> kMigrations{{{1, kFirst},
+// Drawn when the store is created. A dump has the definition only, and its restore ends with drawing it again, after everything
+// else is there: so nobody takes a restored store for the one before, nor one that is being restored for a whole one.
+constexpr const char* kIdentity = R"sql(
+CREATE MATERIALIZED VIEW store_identity AS SELECT gen_random_uuid() AS id;
+)sql";
+
+constexpr std::array<Migration, 9> kMigrations{{{1, kFirst},
                                                 {2, kActivities},
                                                 {3, kBatches},
                                                 {4, kOneIndexOfRunning},
                                                 {5, kMoreBatches},
                                                 {6, kSmallerIndexes},
                                                 {7, kStepsInOneRow},
-                                                {8, kListsWithinNamespaces}}};
+                                                {8, kListsWithinNamespaces},
+                                                {9, kIdentity}}};
 
 // 'hapax' in ASCII: what the migrations of any schema lock.
 constexpr std::int64_t kMigrationLock = 0x6861706178;
@@ -431,6 +438,27 @@ void migrate(Connection& connection, const std::string& schema) {
     connection.run_script(fmt::format("INSERT INTO schema_versions VALUES ({}, now())", migration.version));
   }
   connection.run_script("COMMIT");
+}
+
+void refuse_pooler(Connection& connection, const ConnectionOptions& options) {
+  const std::string pid = connection.run_script("SELECT pg_backend_pid()");
+  if (options.pooled || pid == std::to_string(PQbackendPID(connection.handle()))) return;
+  // A pooler made up the other number. One that keeps a server connection for each client does no harm.
+  const std::string mark = pid + " " + connection.run_script("SELECT clock_timestamp()");
+  connection.run_script(fmt::format("SELECT set_config('hapax.mark', '{}', false)", mark));
+  Connection other(options);
+  if (other.run_script("SELECT current_setting('hapax.mark', true)") != mark) return;
+  throw Failure(Failure::Code::misuse, "PostgreSQL: " + pooler_advice());
+}
+
+std::string read_identity(Connection& connection, const std::string& schema) {
+  try {
+    connection.run_script(fmt::format("SET search_path TO {}", identifier(schema)));
+    return connection.run_script("SELECT " + store_identity_sql() + " FROM store_identity i");
+  } catch (const Refused& refused) {
+    if (!refused.is("55000")) throw;
+    throw Failure(Failure::Code::unavailable, fmt::format("the schema {} is being restored and not whole yet", schema));
+  }
 }
 
 void prepare_schema(Connection& connection, const std::string& schema, bool create, bool migrate_older) {

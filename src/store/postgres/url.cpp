@@ -1,7 +1,11 @@
 #include "store/postgres/url.h"
 
+#include <fmt/format.h>
 #include <libpq-fe.h>
 
+#include <algorithm>
+#include <charconv>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -16,9 +20,9 @@ constexpr std::string_view kOwn = "hapax_";
 
 // What a URL does not say. A server that vanished without a word is given up after some ten seconds.
 constexpr std::pair<std::string_view, const char*> kDefaults[] = {
-    {"application_name", "hapax"}, {"target_session_attrs", "read-write"}, {"connect_timeout", "10"},
-    {"keepalives_idle", "5"},      {"keepalives_interval", "2"},           {"keepalives_count", "3"},
-    {"tcp_user_timeout", "10000"},
+    {"application_name", "hapax"}, {"target_session_attrs", "read-write"},
+    {"keepalives_idle", "5"},      {"keepalives_interval", "2"},
+    {"keepalives_count", "3"},     {"tcp_user_timeout", "10000"},
 };
 
 [[noreturn]] void refuse(const std::string& why) { throw Failure(Failure::Code::misuse, "the PostgreSQL URL: " + why); }
@@ -57,6 +61,19 @@ std::string without_own(const std::string& text, Url& url) {
   return text.substr(0, question) + kept;
 }
 
+// What libpq found wrong, without what it quotes, which may be a part of the password. The name of a parameter is none.
+std::string without_quoted(const std::string& why) {
+  if (why.starts_with("invalid URI query parameter")) return why;
+  std::string shown;
+  bool inside = false;
+  for (const char c : why) {
+    if (c == '"') inside = !inside;
+    if (c == '"' && inside) shown += "\"***";
+    if (!inside) shown += c;
+  }
+  return shown;
+}
+
 std::string quoted(std::string_view value) {
   std::string out = "'";
   for (const char c : value) {
@@ -66,10 +83,36 @@ std::string quoted(std::string_view value) {
   return out + "'";
 }
 
+std::vector<std::string> split(std::string_view list) {
+  std::vector<std::string> parts;
+  for (;;) {
+    const std::size_t comma = list.find(',');
+    parts.emplace_back(list.substr(0, comma));
+    if (comma == std::string_view::npos) return parts;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+// As libpq takes it: 0 is no limit, and 2 the least.
+Duration seconds(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    refuse("connect_timeout is a number of seconds, not \"" + text + "\"");
+  }
+  return value <= 0 ? Duration(std::chrono::hours(1))
+                    : Duration(std::chrono::seconds(std::clamp<std::int64_t>(value, 2, 3600)));
+}
+
 }  // namespace
 
 Url parse_url(const std::string& text) {
   Url url;
+  const std::size_t begin = std::min(text.find("://"), text.size());
+  const std::string before_query = text.substr(begin, text.find('?') - begin);
+  if (std::count(before_query.begin(), before_query.end(), '@') > 1) {
+    refuse("an @ in the user name or password is written %40, and a / is %2F");
+  }
   const std::string stripped = without_own(text, url);
   char* error = nullptr;
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(PQconninfoParse(stripped.c_str(), &error),
@@ -77,14 +120,36 @@ Url parse_url(const std::string& text) {
   if (!options) {
     const std::string why = error ? error : "cannot be read";
     PQfreemem(error);
-    refuse(why.substr(0, why.find_last_not_of('\n') + 1));
+    refuse(without_quoted(why.substr(0, why.find_last_not_of('\n') + 1)));
   }
+  std::string common;
+  std::map<std::string, std::vector<std::string>> lists;  // what each host has one of
   for (const PQconninfoOption* option = options.get(); option->keyword; ++option) {
+    const std::string keyword = option->keyword;
     const char* value = option->val;
     for (const auto& [name, otherwise] : kDefaults) {
-      if (!value && name == option->keyword) value = otherwise;
+      if (!value && name == keyword) value = otherwise;
     }
-    if (value) url.conninfo += std::string(option->keyword) + "=" + quoted(value) + " ";
+    if (!value) continue;
+    if (keyword == "host" || keyword == "hostaddr" || keyword == "port") {
+      lists[keyword] = split(value);
+    } else if (keyword == "connect_timeout") {
+      url.connect_timeout = seconds(value);
+    } else {
+      common += keyword + "=" + quoted(value) + " ";
+    }
+  }
+  std::size_t count = 1;
+  for (const auto& [keyword, values] : lists) count = std::max(count, values.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string host = common;
+    for (const auto& [keyword, values] : lists) {
+      if (values.size() != 1 && values.size() != count) {
+        refuse(fmt::format("it names {} hosts, but {} of {}", count, values.size(), keyword));
+      }
+      host += keyword + "=" + quoted(values.size() == 1 ? values.front() : values[i]) + " ";
+    }
+    url.hosts.push_back(std::move(host));
   }
   return url;
 }

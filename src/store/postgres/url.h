@@ -2,11 +2,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "core/time.h"
 
 namespace hapax::postgres {
 
 struct Url {
-  std::string conninfo;  // for libpq: only servers that take writes, and a dead one is noticed
+  // For libpq, one for each host of the URL, to be tried in turn: only servers that take writes, and a dead one is noticed.
+  std::vector<std::string> hosts;
+  Duration connect_timeout{10'000};  // of each
   std::string schema = "hapax";
   bool pooled = false;
 };

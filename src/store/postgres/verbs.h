@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <vector>
 
@@ -84,8 +83,8 @@ class Claim {
   Runner& runner_;
   std::atomic<bool> unpark_ = true;
   std::atomic<bool> left_some_ = false;
-  std::mutex taking_;            // the short way
-  std::shared_mutex unparking_;  // the long way
+  CallMutex taking_;     // the short way
+  CallMutex unparking_;  // the long way
   std::mutex mutex_;
   std::map<std::int32_t, Known> queues_;
 };
@@ -104,7 +103,7 @@ class Sweep {
   Found look(Workspace& workspace, std::int32_t limit);
 
   Runner& runner_;
-  std::mutex mutex_;              // one at a time
+  CallMutex mutex_;               // one at a time
   ScanPace pace_;                 // of looks from the beginning, as of claims
   ScanPace window_pace_;          // of the others
   std::optional<Time> swept_to_;  // nothing was due before, when it last looked

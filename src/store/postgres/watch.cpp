@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "core/hex.h"
@@ -18,6 +19,7 @@ constexpr auto kAnyway = 1000ms, kAnywayPooled = 200ms;
 constexpr auto kQuiet = 5ms;         // between two notifications
 constexpr auto kLookAgain = 1000ms;  // for others who listen
 constexpr auto kAfterFailure = 500ms;
+constexpr Duration kPatience = 1000ms;  // with a server that is to be told
 
 // Whoever listens holds this lock, shared, so that others can see him in pg_locks: (class, schema).
 const std::string kListeners = "1751216225, hashtext(current_schema())";
@@ -44,16 +46,28 @@ std::string new_handle_name() {
 
 Statement notification() { return kNotify; }
 
-Listener::Listener(ConnectionOptions options, std::string handle, std::function<void()> on_change)
-    : options_(std::move(options)), handle_(std::move(handle)), on_change_(std::move(on_change)) {
-  if (pipe(stopping_) != 0) throw Failure(Failure::Code::unavailable, "no pipe can be made: too many open files");
+Listener::Listener(ConnectionOptions options, std::string handle, Duration timeout, std::function<void()> on_change)
+    : options_(std::move(options)),
+      handle_(std::move(handle)),
+      timeout_(timeout),
+      on_change_(std::move(on_change)),
+      woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (woken_ < 0) throw Failure(Failure::Code::unavailable, "no eventfd can be made: too many open files");
+  options_.interrupt_fd = stopping_.fd();
   thread_ = std::thread([this] { loop(); });
 }
 
 Listener::~Listener() {
-  close(stopping_[1]);
+  stopping_.trigger();
   thread_.join();
-  close(stopping_[0]);
+  close(woken_);
+}
+
+void Listener::look_now() { eventfd_write(woken_, 1); }
+
+bool Listener::take_woken() {
+  eventfd_t count;
+  return eventfd_read(woken_, &count) == 0;
 }
 
 void Listener::loop() {
@@ -63,11 +77,15 @@ void Listener::loop() {
   }
   for (;;) {
     try {
-      Connection connection(options_);
-      listen(connection);
+      std::unique_ptr<Connection> connection;
+      {
+        const CallDeadline deadline(timeout_);
+        connection = std::make_unique<Connection>(options_);
+        listen(*connection);
+      }
       do {
         on_change_();
-      } while (hear(connection));
+      } while (hear(*connection));
       return;
     } catch (const std::exception&) {
       // The verbs report it. What is missed meanwhile is made up for by the call after the next connection.
@@ -86,11 +104,12 @@ void Listener::listen(Connection& connection) {
 bool Listener::hear(Connection& connection) {
   const auto end = Clock::now() + kAnyway;
   for (;;) {
-    pollfd watched[2] = {{PQsocket(connection.handle()), POLLIN, 0}, {stopping_[0], POLLIN, 0}};
+    pollfd watched[3] = {{PQsocket(connection.handle()), POLLIN, 0}, {stopping_.fd(), POLLIN, 0}, {woken_, POLLIN, 0}};
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     if (left <= 0ms) return true;
-    poll(watched, 2, static_cast<int>(left.count()));
+    poll(watched, 3, static_cast<int>(left.count()));
     if (watched[1].revents) return false;
+    if (watched[2].revents && take_woken()) return true;
     if (!watched[0].revents) continue;
     if (!PQconsumeInput(connection.handle())) throw Lost("PostgreSQL: the listening connection is gone", false);
     bool others = false;
@@ -103,8 +122,10 @@ bool Listener::hear(Connection& connection) {
 }
 
 bool Listener::pause(std::chrono::milliseconds time) {
-  pollfd watched{stopping_[0], POLLIN, 0};
-  return poll(&watched, 1, static_cast<int>(time.count())) == 0;
+  pollfd watched[2] = {{stopping_.fd(), POLLIN, 0}, {woken_, POLLIN, 0}};
+  poll(watched, 2, static_cast<int>(time.count()));
+  take_woken();
+  return !stopping_.is_triggered();
 }
 
 Notifier::Notifier(ConnectionOptions options, std::string handle)
@@ -145,6 +166,7 @@ void Notifier::loop() {
 
 // Failing is harmless: the others look by themselves before long.
 void Notifier::notify() {
+  const CallDeadline deadline(kPatience);
   try {
     if (connection_ && connection_->broken()) connection_.reset();
     if (!connection_) connection_ = std::make_unique<Connection>(options_);

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "store/postgres/connection.h"
+#include "store/postgres/interrupt.h"
 
 namespace hapax::postgres {
 
@@ -20,21 +21,28 @@ std::string new_handle_name();
 // whoever changed something may have died before he could say it. Behind a pooler it only does the latter, more often.
 class Listener {
  public:
-  Listener(ConnectionOptions options, std::string handle, std::function<void()> on_change);
+  // Whatever it asks the server for has the timeout.
+  Listener(ConnectionOptions options, std::string handle, Duration timeout, std::function<void()> on_change);
   ~Listener();  // on_change is not running on return
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
+  // Calls on_change soon.
+  void look_now();
+
  private:
   void loop();
   void listen(Connection& connection);
-  bool hear(Connection& connection);  // until something is to be told; false: stopping
-  bool pause(std::chrono::milliseconds time);
+  bool hear(Connection& connection);           // until something is to be told; false: stopping
+  bool pause(std::chrono::milliseconds time);  // or until look_now(); false: stopping
+  bool take_woken();
 
-  const ConnectionOptions options_;
+  Interrupt stopping_;
+  ConnectionOptions options_;
   const std::string handle_;
+  const Duration timeout_;
   const std::function<void()> on_change_;
-  int stopping_[2] = {-1, -1};  // a pipe: its closing ends everything
+  int woken_ = -1;  // an eventfd
   std::thread thread_;
 };
 
