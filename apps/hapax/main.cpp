@@ -2,8 +2,12 @@
 
 #include <iostream>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/cli.h"
+#include "cli/secret_file.h"
 #include "cli/terminal_text.h"
 #include "open/open_engine.h"
 
@@ -22,5 +26,7 @@ int main(int argc, char** argv) {
                                .open_engine = [](const std::string& url, hapax::OpenEngineOptions options) {
                                  return hapax::open_engine(url, std::move(options)).engine;
                                }};
-  return hapax::run_cli({argv + 1, argv + argc}, program);
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  hapax::hide_arguments(argc, argv);
+  return hapax::run_cli(std::move(arguments), program);
 }

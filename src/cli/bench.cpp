@@ -181,7 +181,7 @@ void print(const Program& program, const Target& target, const BenchFlags& flags
     JsonWriter out;
     out.begin_object()
         .key("url")
-        .string(target.url)
+        .string(target.shown)
         .key("in_flight")
         .integer(flags.in_flight)
         .key("figures")

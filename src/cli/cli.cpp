@@ -9,6 +9,7 @@
 #include "cli/terminal_text.h"
 #include "client/remote_engine.h"
 #include "config/nearest.h"
+#include "core/secret.h"
 
 namespace hapax {
 
@@ -59,13 +60,14 @@ std::string explain_extra(const CLI::App& app, const std::string& extra) {
   }
   std::vector<std::string> names;
   for (const auto* sub : command.get_subcommands(kAll)) names.push_back(sub->get_name());
-  if (&command == &app) return fmt::format("unknown command \"{}\"{}", extra, suggestion(extra, names));
+  if (&command == &app)
+    return fmt::format("unknown command \"{}\"{}", without_secrets(extra), suggestion(extra, names));
   if (!names.empty()) {
     const std::string meant = suggestion(extra, names);
-    return fmt::format("{} has no command \"{}\"{}", path_of(command), extra,
+    return fmt::format("{} has no command \"{}\"{}", path_of(command), without_secrets(extra),
                        meant.empty() ? fmt::format("; it has {}", fmt::join(names, ", ")) : meant);
   }
-  return fmt::format("{} takes no argument \"{}\"", path_of(command), extra);
+  return fmt::format("{} takes no argument \"{}\"", path_of(command), without_secrets(extra));
 }
 
 // What the parser found wrong, in words of ours.

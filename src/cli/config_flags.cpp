@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cli/secret_file.h"
+
 namespace hapax {
 
 void ConfigFlags::add_config(CLI::App& command) {
@@ -17,10 +19,21 @@ void ConfigFlags::add(CLI::App& command, const std::string& flag, const std::str
   command.add_option(flag, value.value, description)->type_name("");
 }
 
+void ConfigFlags::add_file(CLI::App& command, const std::string& flag, const std::string& key,
+                           const std::string& description) {
+  auto& value = files_.emplace_back(FlagValue{flag, "server", key, ""});
+  command.add_option(flag, value.value, description)->type_name("FILE");
+}
+
 Config ConfigFlags::load(const Environment& environment) const {
   std::vector<FlagValue> given;
   std::copy_if(flags_.begin(), flags_.end(), std::back_inserter(given),
                [](const FlagValue& f) { return !f.value.empty(); });
+  for (FlagValue file : files_) {
+    if (file.value.empty()) continue;
+    file.value = read_secret_file(file.flag, file.value);
+    given.push_back(std::move(file));
+  }
   return load_config(path_.empty() ? std::nullopt : std::optional(path_), environment, given);
 }
 

@@ -19,12 +19,15 @@ class ConfigFlags {
   void add(CLI::App& command, const std::string& flag, const std::string& key, const std::string& description,
            const std::string& section = "server");
 
-  // The configuration, with the flags that were given laid over it. Throws ConfigError.
+  // The same for a value that stands in a file, because it is a secret.
+  void add_file(CLI::App& command, const std::string& flag, const std::string& key, const std::string& description);
+
+  // The configuration, with the flags that were given laid over it. Throws ConfigError or CommandError.
   Config load(const Environment& environment) const;
 
  private:
   std::string path_;
-  std::list<FlagValue> flags_;  // a list: CLI11 keeps references to the values
+  std::list<FlagValue> flags_, files_;  // lists: CLI11 keeps references to the values
 };
 
 }  // namespace hapax

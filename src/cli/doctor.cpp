@@ -11,6 +11,7 @@
 #include "cli/paint.h"
 #include "cli/target.h"
 #include "core/json_writer.h"
+#include "core/secret.h"
 #include "open/examine_store.h"
 
 namespace hapax {
@@ -68,8 +69,8 @@ std::optional<Config> check_config(const Program& program, const DoctorFlags& fl
     Config config = flags.target.config(program.environment);
     if (flags.target.names_store()) config.store = target.url;
     report.add({Verdict::ok, "configuration",
-                fmt::format("store {}, listens on {}:{}, {} queues, {} types", config.store, config.listen.host,
-                            config.listen.port, config.queues.size(), config.types.size())});
+                fmt::format("store {}, listens on {}:{}, {} queues, {} types", without_secrets(config.store),
+                            config.listen.host, config.listen.port, config.queues.size(), config.types.size())});
     return config;
   } catch (const ConfigError& error) {
     report.add({Verdict::fail, "configuration", error.what()});
@@ -92,8 +93,8 @@ void check_store(const Program& program, const std::string& url, const Config& c
     report.add(check_disk_space(folder.string()));
     report.add(check_sync_rate(folder.string()));
     if (!std::filesystem::exists(*file, ignored)) {
-      report.add(
-          {Verdict::warn, "store", fmt::format("{} does not exist yet; hapax serve or hapax migrate creates it", url)});
+      report.add({Verdict::warn, "store",
+                  fmt::format("{} does not exist yet; hapax serve or hapax migrate creates it", without_secrets(url))});
       return;
     }
     if (const auto finding = check_privacy(file->string())) report.add(*finding);
@@ -108,11 +109,12 @@ void check_store(const Program& program, const std::string& url, const Config& c
     OpenEngineOptions options;
     options.engine = engine_options(config);
     program.open_engine(url, std::move(options))->check_ready();
-    report.add({Verdict::ok, "store", fmt::format("{} opens, its schema is known, and it takes writes", url)});
+    report.add({Verdict::ok, "store",
+                fmt::format("{} opens, its schema is known, and it takes writes", without_secrets(url))});
   } catch (const BadUrl& error) {
     report.add({Verdict::fail, "store", error.what()});
   } catch (const Failure& failure) {
-    report.add({Verdict::fail, "store", fmt::format("{}: {}", url, failure.what())});
+    report.add({Verdict::fail, "store", fmt::format("{}: {}", without_secrets(url), failure.what())});
   }
 }
 
@@ -123,13 +125,13 @@ void check_server(const Program& program, const DoctorFlags& flags, Findings& re
     const std::string version = fetch_version(target);
     const bool same = version == program.version;
     report.add({same ? Verdict::ok : Verdict::warn, "server",
-                same ? fmt::format("{} answers, version {}", target.url, version)
-                     : fmt::format("{} is version {}, this program is {}; use the same for both", target.url, version,
+                same ? fmt::format("{} answers, version {}", target.shown, version)
+                     : fmt::format("{} is version {}, this program is {}; use the same for both", target.shown, version,
                                    program.version)});
   } catch (const Failure& failure) {
     report.add(
         {named ? Verdict::fail : Verdict::warn, "server",
-         named ? std::string(failure.what()) : fmt::format("none at {}; start one with hapax serve", target.url)});
+         named ? std::string(failure.what()) : fmt::format("none at {}; start one with hapax serve", target.shown)});
     return;
   }
   OpenEngineOptions options{target.token, target.name_space, {}};

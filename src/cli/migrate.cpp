@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/config_flags.h"
+#include "core/secret.h"
 #include "open/examine_store.h"
 
 namespace hapax {
@@ -11,6 +12,8 @@ void add_migrate(CLI::App& app, const Program& program, Action& action) {
   auto* command = app.add_subcommand("migrate", "Bring the store's schema up to what this program knows");
   auto flags = std::make_shared<ConfigFlags>();
   flags->add(*command, "--store", "store", "sqlite:FILE, postgres://HOST/DATABASE or s3://BUCKET/PREFIX");
+  flags->add_file(*command, "--store-file", "store",
+                  "A file that has the URL of the store in it, for one with a password");
   flags->add_config(*command);
   command->callback([&program, &action, flags] {
     action = [&program, flags] {
@@ -19,7 +22,7 @@ void add_migrate(CLI::App& app, const Program& program, Action& action) {
       if (const auto why_not = set_store_lifecycle(config.store)) {
         program.err << "hapax: warning: " << *why_not << "; if the bucket keeps versions, old ones stay" << std::endl;
       }
-      program.out << config.store << " is up to date" << std::endl;
+      program.out << without_secrets(config.store) << " is up to date" << std::endl;
       return kOk;
     };
   });

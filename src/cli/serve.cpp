@@ -16,6 +16,7 @@
 #include "cli/engine_options.h"
 #include "cli/server_log.h"
 #include "cli/signals.h"
+#include "core/secret.h"
 #include "engine/local_engine.h"
 #include "http/server.h"
 
@@ -153,7 +154,7 @@ int serve(const Program& program, const ServeFlags& flags) {
   program.out << "listening on http://" << server->address() << "\n";
   if (flags.hints || program.terminal) print_hints(program.out, server->address(), !config.tokens.empty());
   program.out.flush();
-  spdlog::info("serving {} on {}", config.store, server->address());
+  spdlog::info("serving {} on {}", without_secrets(config.store), server->address());
 
   int signal = signals.wait();
   for (; signal == SIGHUP; signal = signals.wait()) reload(program, flags, config, *server);
@@ -172,6 +173,8 @@ void add_serve(CLI::App& app, const Program& program, Action& action) {
   auto flags = std::make_shared<ServeFlags>();
   flags->add(*command, "--listen", "listen", "ADDRESS:PORT, port 0 for any free one (default: 127.0.0.1:7373)");
   flags->add(*command, "--store", "store", "sqlite:FILE, postgres://…, s3://… or memory: (default: sqlite:hapax.db)");
+  flags->add_file(*command, "--store-file", "store",
+                  "A file that has the URL of the store in it, for one with a password");
   flags->add(*command, "--cache-redis", "redis", "redis://HOST:PORT that caches completed identities (default: none)",
              "cache");
   flags->add(*command, "--hosts", "hosts", "NAME,NAME: host names that the server answers to, beside localhost");

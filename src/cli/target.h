@@ -12,12 +12,13 @@ namespace hapax {
 struct Target {
   std::shared_ptr<Engine> engine;
   std::string url;
+  std::string shown;  // the same for people to see: without its secrets
   std::string name_space;
   std::string token;
   bool remote = false;
 };
 
-// The flags --url, --store, --token, --namespace, --config and --json. Must live as long as the command they were added
+// The flags --url, --store, --store-file, --token, --token-file, --namespace, --config and --json. Must live as long as the command they were added
 // to.
 class TargetFlags {
  public:
@@ -37,14 +38,14 @@ class TargetFlags {
   // The configuration that holds for a store.
   Config config(const Environment& environment) const;
 
-  bool names_store() const { return !store_.empty(); }
+  bool names_store() const { return !store_.empty() || !store_file_.empty(); }
   bool names_url() const { return !url_.empty(); }
   bool json() const { return json_; }
 
  private:
   Target open(const Program& program, OpenStoreOptions store) const;
 
-  std::string url_, store_, token_, name_space_, config_path_;
+  std::string url_, store_, store_file_, token_, token_file_, name_space_, config_path_;
   bool json_ = false;
 };
 

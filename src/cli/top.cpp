@@ -59,13 +59,13 @@ void run_live(const Target& target, Duration every, const Paint& paint) {
   LiveScreen screen;
   std::optional<TopSample> before;
   do {
-    TopFrame frame{target.url, target.name_space, terminal_width().value_or(100), terminal_height().value_or(40)};
+    TopFrame frame{target.shown, target.name_space, terminal_width().value_or(100), terminal_height().value_or(40)};
     try {
       TopSample now = look(target);
       screen.show(draw_top(frame, now, before, paint));
       before = std::move(now);
     } catch (const Failure& failure) {
-      screen.show(fmt::format("{}  {}\n\n{}\n", paint(Colour::bold, "hapax top"), target.url,
+      screen.show(fmt::format("{}  {}\n\n{}\n", paint(Colour::bold, "hapax top"), target.shown,
                               paint(Colour::red, printable(failure.what()))));
     }
   } while (screen.wait(every));
@@ -81,7 +81,7 @@ int top(const Program& program, const TopFlags& flags) {
   if (flags.target.json()) {
     print_json(program.out, look(target));
   } else if (flags.once || !program.terminal) {
-    const TopFrame frame{target.url, target.name_space, program.terminal ? terminal_width().value_or(120) : 160, 60};
+    const TopFrame frame{target.shown, target.name_space, program.terminal ? terminal_width().value_or(120) : 160, 60};
     program.out << draw_top(frame, look(target), {}, paint) << std::flush;
   } else {
     look(target);  // a wrong address or token is told before the screen is taken

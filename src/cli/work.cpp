@@ -196,7 +196,7 @@ int work(const Program& program, const WorkFlags& flags) {
   app.declare(std::string(detail::kAnyType),
               {TaskOptions{options.queues.front()}, ExecHandler(flags, app.stop_requested)}, nullptr);
   if (!flags.target.json()) {
-    program.err << fmt::format("working on {} at {}", fmt::join(options.queues, ", "), target.url) << std::endl;
+    program.err << fmt::format("working on {} at {}", fmt::join(options.queues, ", "), target.shown) << std::endl;
   }
   {
     detail::Worker worker(app, options, [&log](const detail::AttemptEnd& end) { log.ended(end); });

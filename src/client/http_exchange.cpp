@@ -7,6 +7,8 @@
 #include <new>
 #include <utility>
 
+#include "core/secret.h"
+
 namespace hapax {
 
 namespace {
@@ -107,7 +109,7 @@ HttpClient::Outcome HttpExchange::take(CURLcode result) {
   if (result != CURLE_OK) {
     const std::string why = error_[0] ? error_ : curl_easy_strerror(result);
     return Failure(never_sent(result) ? Failure::Code::unavailable : Failure::Code::outcome_unknown,
-                   fmt::format("{} does not answer: {}", *base_url_, why));
+                   fmt::format("{} does not answer: {}", without_secrets(*base_url_), why));
   }
   long status = 0;
   curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);

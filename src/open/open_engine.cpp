@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "client/remote_engine.h"
+#include "core/secret.h"
 #include "core/time.h"
 #include "store/cache/cached_store.h"
 #include "store/memory/memory_store.h"
@@ -26,7 +27,9 @@ constexpr std::string_view kKnown =
 
 const SystemClock kClock;
 
-[[noreturn]] void refuse(const std::string& url, const std::string& why) { throw BadUrl("\"" + url + "\": " + why); }
+[[noreturn]] void refuse(const std::string& url, const std::string& why) {
+  throw BadUrl("\"" + without_secrets(url) + "\": " + why);
+}
 
 bool is_postgres(std::string_view url) { return url.starts_with("postgres://") || url.starts_with("postgresql://"); }
 
@@ -77,7 +80,7 @@ std::unique_ptr<Store> open_bucket(const std::string& url, const OpenStoreOption
 
 std::unique_ptr<Store> open_bare_store(const std::string& url, const OpenStoreOptions& options) {
   const std::string scheme = url.substr(0, url.find(':'));
-  if (scheme.size() == url.size()) refuse(url, "is no URL; a file is written sqlite:" + url);
+  if (scheme.size() == url.size()) refuse(url, "is no URL; a file is written sqlite:" + without_secrets(url));
   if (scheme == "memory") {
     if (url != "memory:") refuse(url, "memory: takes nothing after the colon");
     return open_memory_store(options.clock ? *options.clock : kClock);
@@ -96,6 +99,7 @@ std::unique_ptr<Store> open_bare_store(const std::string& url, const OpenStoreOp
     postgres.url = url;
     postgres.create = options.create;
     postgres.migrate = options.migrate;
+    postgres.timeout = options.timeout;
     return open_postgres_store(postgres);
   }
   if (scheme == "postgres" || scheme == "postgresql") refuse(url, "write e.g. postgres://user@localhost/database");
