@@ -22,6 +22,7 @@ using Verdict = Finding::Verdict;
 
 struct DoctorFlags {
   TargetFlags target;
+  bool deep = false;
 };
 
 Colour colour_of(Verdict verdict) {
@@ -146,6 +147,24 @@ void check_server(const Program& program, const DoctorFlags& flags, Findings& re
   }
 }
 
+// Says how far it has come every so often: a large store takes minutes.
+void check_data(const Program& program, const std::string& url, bool json, Findings& report) {
+  constexpr std::int64_t kEvery = 100'000;
+  std::int64_t told = 0;
+  try {
+    const auto findings = inspect_store(url, [&](std::int64_t checked) {
+      if (json || checked - told < kEvery) return;
+      told = checked;
+      program.err << fmt::format("{} items read\n", checked) << std::flush;
+    });
+    for (const Finding& finding : findings) report.add(finding);
+  } catch (const BadUrl& error) {
+    report.add({Verdict::fail, "data", error.what()});
+  } catch (const Failure& failure) {
+    report.add({Verdict::fail, "data", failure.what()});
+  }
+}
+
 int doctor(const Program& program, const DoctorFlags& flags) {
   const Target target = flags.target.locate(program.environment);
   Findings report(program, flags.target.json());
@@ -154,8 +173,14 @@ int doctor(const Program& program, const DoctorFlags& flags) {
   report.add(check_open_files());
   if (flags.target.names_store()) {
     check_store(program, target.url, config.value_or(Config{}), report);
+    if (flags.deep) check_data(program, target.url, flags.target.json(), report);
   } else {
-    if (config && !flags.target.names_url()) check_store(program, config->store, *config, report);
+    if (config && !flags.target.names_url()) {
+      check_store(program, config->store, *config, report);
+      if (flags.deep) check_data(program, config->store, flags.target.json(), report);
+    } else if (flags.deep) {
+      throw CommandError(kUsage, "--deep reads a store itself: name it with --store, or with --config");
+    }
     check_server(program, flags, report);
   }
   return report.finish();
@@ -167,6 +192,7 @@ void add_doctor(CLI::App& app, const Program& program, Action& action) {
   auto* command =
       app.add_subcommand("doctor", "Check configuration, store, disk, clock and server, and say what to do");
   auto flags = std::make_shared<DoctorFlags>();
+  command->add_flag("--deep", flags->deep, "Read everything that is stored, and say what is damaged");
   flags->target.add(*command);
   command->callback([&program, &action, flags] { action = [&program, flags] { return doctor(program, *flags); }; });
 }

@@ -63,6 +63,7 @@ int exit_code_of(const Refusal& refusal) {
     case Refusal::Code::idempotency_conflict:
     case Refusal::Code::task_already_exists:
     case Refusal::Code::task_already_completed: return kRefused;
+    case Refusal::Code::store_corrupt: return kFailed;
     default: return kUsage;
   }
 }

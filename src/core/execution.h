@@ -105,6 +105,8 @@ struct Execution {
   RunState run;          // of a workflow
   bool awaited = false;  // a workflow waits for it that is not its parent
 
+  bool damaged = false;  // what is stored of it does not match its checksum: nothing of it may be handed out
+
   bool operator==(const Execution&) const = default;
 
   // Stable over all attempts: what a handler hands to the outside world as its idempotency key.

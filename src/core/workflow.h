@@ -53,6 +53,7 @@ struct Event {
   std::optional<Status> status;
   std::optional<std::string> value;  // JSON
   std::optional<AttemptError> error;
+  bool damaged = false;  // what is stored of it does not match its checksum: it may not be handed out
 
   bool operator==(const Event&) const = default;
 

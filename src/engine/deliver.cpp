@@ -42,6 +42,7 @@ constexpr std::size_t kMaxWorkflowId = 255;
 void Delivery::tell(EventReceipt& receipt, Asked& asked, const SubmitResult& result) {
   const std::string& workflow_id = asked.run.workflow_id;
   if (const auto* refusal = std::get_if<Refusal>(&result)) {
+    if (refusal->code == Refusal::Code::store_corrupt) throw Failure(Failure::Code::corrupt, refusal->message);
     if (refusal->code != Refusal::Code::idempotency_conflict) throw InvalidField(refusal->pointer, refusal->message);
     receipt.conflicts.push_back(workflow_id);
     asked.run.disposition = Disposition::duplicate;

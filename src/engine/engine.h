@@ -72,7 +72,8 @@ struct Refusal {
     identity_field_missing,
     idempotency_conflict,
     task_already_exists,
-    task_already_completed
+    task_already_completed,
+    store_corrupt  // the owner is damaged
   };
 
   Code code = Code::invalid_argument;

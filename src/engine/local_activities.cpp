@@ -248,6 +248,8 @@ void LocalActivities::start_and_record(const std::string& name_space, std::vecto
           for (const SubmitResult& result : std::move(answer).get()) {
             if (const auto* refusal = std::get_if<Refusal>(&result)) {
               // Another workflow has the id, of this activity as it was before: it stands for this run.
+              if (refusal->code == Refusal::Code::store_corrupt)
+                throw Failure(Failure::Code::corrupt, refusal->message);
               if (refusal->code != Refusal::Code::idempotency_conflict) {
                 throw InvalidField(refusal->pointer, refusal->message);
               }

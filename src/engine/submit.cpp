@@ -189,6 +189,12 @@ IdentityHash identity_of_key(const std::string& name_space, const std::string& t
 }
 
 SubmitResult answer(SubmitOutcome outcome, OnDuplicate on_duplicate, const InputHash& input_hash, bool dry_run) {
+  if (outcome.execution.damaged) {
+    Refusal refusal;
+    refusal.code = Refusal::Code::store_corrupt;
+    refusal.message = describe_damage(outcome.execution.id);
+    return refusal;
+  }
   if (outcome.kind == SubmitOutcome::Kind::conflict) return conflict(std::move(outcome.execution), input_hash);
   const bool created = outcome.kind == SubmitOutcome::Kind::created;
   if (!created && on_duplicate == OnDuplicate::error) return already(std::move(outcome.execution));

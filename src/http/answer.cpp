@@ -25,6 +25,10 @@ Response page_response(const Page& page) {
 
 Response submit_response(std::vector<SubmitResult> results) {
   const SubmitResult& result = results.at(0);
+  const auto* refused = std::get_if<Refusal>(&result);
+  if (refused && refused->code == Refusal::Code::store_corrupt) {
+    throw Failure(Failure::Code::corrupt, refused->message);
+  }
   JsonWriter out;
   wire::write_submit_result(out, result);
   if (const auto* refusal = std::get_if<Refusal>(&result)) return json_response(status_of(*refusal), out.take());

@@ -165,6 +165,9 @@ Response late_response(bool may_change) {
   return failure_response(Failure(code, "no answer came within the time limit"));
 }
 
-int status_of(const Refusal& refusal) { return refusal.code >= Refusal::Code::idempotency_conflict ? 409 : 400; }
+int status_of(const Refusal& refusal) {
+  if (refusal.code == Refusal::Code::store_corrupt) return 503;
+  return refusal.code >= Refusal::Code::idempotency_conflict ? 409 : 400;
+}
 
 }  // namespace hapax::http

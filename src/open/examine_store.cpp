@@ -1,7 +1,11 @@
 #include "open/examine_store.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+
+#include "open/open_engine.h"
 #include "store/s3/lifecycle.h"
 #include "store/s3/names.h"
 #include "store/s3/probe_bucket.h"
@@ -22,6 +26,36 @@ std::vector<Finding> examine_store(const std::string& url) {
                                 [](const Finding& finding) { return finding.verdict == Finding::Verdict::fail; });
   if (fit && !objects.get(std::string(s3::kFormat))) {
     findings.push_back({Finding::Verdict::warn, "store", "there is none yet; hapax serve or hapax migrate creates it"});
+  }
+  return findings;
+}
+
+std::vector<Finding> inspect_store(const std::string& url, const std::function<void(std::int64_t)>& progress) {
+  constexpr std::int32_t kPart = 1000;
+  OpenStoreOptions options;
+  options.create = false;
+  options.timeout = std::chrono::hours(1);  // a part may have to read a whole file
+  const std::unique_ptr<Store> store = open_store(url, std::move(options));
+  std::vector<Finding> findings;
+  std::int64_t checked = 0;
+  std::string from;
+  do {
+    Inspection part = store->inspect(from, kPart);
+    checked += part.checked;
+    for (std::string& finding : part.findings) {
+      findings.push_back({Finding::Verdict::fail, "damage", std::move(finding)});
+    }
+    from = std::move(part.next);
+    progress(checked);
+  } while (!from.empty());
+  if (findings.empty()) {
+    findings.push_back({Finding::Verdict::ok, "data", fmt::format("{} items read, none of them damaged", checked)});
+  } else {
+    findings.push_back(
+        {Finding::Verdict::fail, "data",
+         fmt::format("{} of {} items are damaged: stop the servers and restore the store from a backup, or"
+                     " submit again what is named above; what is not named is whole",
+                     findings.size(), checked)});
   }
   return findings;
 }

@@ -1,6 +1,7 @@
 // What can be said of a store, and done for it, beyond opening it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,10 @@ namespace hapax {
 // concurrency, its clock; and a warning about the "store" if nobody has made one there yet. Nothing for stores that show it all by
 // being opened. Throws Failure::misuse for a wrong URL.
 std::vector<Finding> examine_store(const std::string& url);
+
+// Reads everything that is stored, and tells what is damaged. `progress` hears how many items have been read so far, now and then.
+// Throws BadUrl, or Failure where the store cannot be opened.
+std::vector<Finding> inspect_store(const std::string& url, const std::function<void(std::int64_t)>& progress);
 
 // For s3://, the lifecycle rules of the bucket; nothing for other stores. Gives back why they could not be set, which is no
 // failure: only a bucket with versioning needs them.

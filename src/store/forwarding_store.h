@@ -49,6 +49,7 @@ class ForwardingStore : public Store {
                                                  std::span<const ExecutionId> ids) override {
     return store_->find_all(name_space, ids);
   }
+  Inspection inspect(const std::string& from, std::int32_t limit) override { return store_->inspect(from, limit); }
   Page list(const ListFilter& filter) override { return store_->list(filter); }
   std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
     return store_->count(name_space);

@@ -36,6 +36,7 @@ std::set<ExecutionId> made_ready(std::span<const Item> items, const std::vector<
 
 // Nothing but its turn decides when it is claimed, and nobody is before it.
 inline bool may_be_handed_out(const Execution& execution, const QueuePolicies& policies, Time now) {
+  if (execution.damaged) return false;
   if (execution.status != Status::pending || execution.run_at > now || execution.concurrency_key) return false;
   if (execution.deadline_at && *execution.deadline_at <= now) return false;
   const QueuePolicy& policy = policies.of(execution.name_space, execution.queue);
@@ -76,6 +77,22 @@ std::set<ExecutionId> hand_out(Waiters& waiters, std::vector<Execution*> candida
     }
   }
   return handed;
+}
+
+// Takes out what was found damaged only after it was started. It stays leased, and away from the others of its queue.
+inline void drop_damaged(ClaimOutcome& outcome) {
+  ClaimOutcome sound;
+  sound.next_at = outcome.next_at;
+  sound.more = outcome.more;
+  auto events = outcome.events.begin();
+  for (Execution& execution : outcome.executions) {
+    const bool is_workflow = execution.kind == Kind::workflow;
+    std::vector<Event> news = is_workflow ? std::move(*events++) : std::vector<Event>();
+    if (execution.damaged || any_damaged(news)) continue;
+    sound.executions.push_back(std::move(execution));
+    if (is_workflow) sound.events.push_back(std::move(news));
+  }
+  outcome = std::move(sound);
 }
 
 // What was handed out is not claimable any more.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/checksum.h"
 #include "core/execution.h"
 #include "core/workflow.h"
 
@@ -43,6 +44,10 @@ inline bool add_event(std::vector<Event>& events, Event event, PageBudget& budge
   return true;
 }
 
+inline bool any_damaged(const std::vector<Event>& events) {
+  return std::any_of(events.begin(), events.end(), [](const Event& event) { return event.damaged; });
+}
+
 // A stored execution that cannot be read: a checksum does not match, or its bytes make no sense.
 struct Damaged {
   ExecutionId id;
@@ -64,6 +69,7 @@ class PageFiller {
 
   // False: the page is full, and this one is the first of the next page.
   bool add(Execution execution) {
+    if (execution.damaged) return add(Damaged{execution.id, describe_damage(execution.id)});
     if (!has_room(execution.payload_bytes())) return false;
     last_ = execution.id;
     page_.push_back(std::move(execution));

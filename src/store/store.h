@@ -83,7 +83,7 @@ struct SubmitOutcome {
   enum class Kind : std::uint8_t { created, duplicate, conflict };
 
   Kind kind = Kind::created;
-  Execution execution;  // the new one, or the owner of the identity
+  Execution execution;  // the new one, or the owner of the identity, which may be damaged
   bool purged = false;  // only a tombstone of the owner is left: `execution` has no input, result or attempts
   std::optional<Time> expires_at;         // of the ledger entry, as far as known
   std::optional<ExecutionId> superseded;  // the owner that made way
@@ -318,6 +318,13 @@ struct FoundIdentity {
   bool operator==(const FoundIdentity&) const = default;
 };
 
+// A part of a walk over everything that is stored.
+struct Inspection {
+  std::int64_t checked = 0;           // executions, and what else has a place of its own
+  std::vector<std::string> findings;  // what is damaged
+  std::string next;                   // where the next part begins; empty: that was all
+};
+
 // Whose identity it is, asked for a submission that is about to be made.
 struct OwnerQuery {
   IdentityHash hash;
@@ -409,7 +416,8 @@ class Store {
   // ledger entry with time left becomes a tombstone.
   virtual PurgeOutcome purge(std::int32_t limit) = 0;
 
-  // Read only; may run beside everything above.
+  // Read only; may run beside everything above. What is damaged is never given back: Failure::corrupt, or an entry among a
+  // page's damaged ones; a claim passes over it.
   virtual std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) = 0;
   virtual std::vector<std::optional<Execution>> find_all(const std::string& name_space,
                                                          std::span<const ExecutionId> ids) {
@@ -445,6 +453,10 @@ class Store {
 
   // What it keeps of activities; lives as long as the store.
   virtual ActivityRows& activities() = 0;
+
+  // Reads everything once, in parts of about `limit` executions: `from` is empty at first, then what the last part gave as next.
+  // Changes nothing. Nothing to do for a store that keeps nothing.
+  virtual Inspection inspect(const std::string& /*from*/, std::int32_t /*limit*/) { return {}; }
 
   // Writes and commits something without meaning: throws the Failure that a submission would meet now.
   virtual void check() = 0;

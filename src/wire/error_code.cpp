@@ -31,6 +31,7 @@ std::string_view to_string(Refusal::Code code, Kind of) {
     case Refusal::Code::idempotency_conflict: return "IdempotencyConflict";
     case Refusal::Code::task_already_exists: return workflow ? "WorkflowAlreadyExists" : "TaskAlreadyExists";
     case Refusal::Code::task_already_completed: return workflow ? "WorkflowAlreadyCompleted" : "TaskAlreadyCompleted";
+    case Refusal::Code::store_corrupt: return "StoreCorrupt";
   }
   return {};
 }
@@ -38,7 +39,8 @@ std::string_view to_string(Refusal::Code code, Kind of) {
 std::optional<Refusal::Code> parse_refusal_code(std::string_view word) {
   return find_word(word, Refusal::Code::invalid_argument, Refusal::Code::idempotency_key_required,
                    Refusal::Code::identity_field_missing, Refusal::Code::idempotency_conflict,
-                   Refusal::Code::task_already_exists, Refusal::Code::task_already_completed);
+                   Refusal::Code::task_already_exists, Refusal::Code::task_already_completed,
+                   Refusal::Code::store_corrupt);
 }
 
 std::string_view to_string(ControlOutcome::Kind kind, Kind of) {

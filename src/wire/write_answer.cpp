@@ -118,6 +118,7 @@ std::string forked_id(const ControlRequest& request) {
 }  // namespace
 
 void write_execution(JsonWriter& out, const Execution& execution) {
+  require_sound(execution);
   const bool running = execution.status == Status::running;
   out.begin_object();
   write_names(out, execution);
@@ -187,7 +188,8 @@ void write_refusal(JsonWriter& out, const Refusal& refusal) {
   const Kind kind = refusal.existing ? refusal.existing->kind : Kind::task;
   out.begin_object().key("error").string(to_string(refusal.code, kind)).key("message").string(refusal.message);
   if (!refusal.existing) {
-    out.key("pointer").string(refusal.pointer).end_object();
+    if (refusal.code != Refusal::Code::store_corrupt) out.key("pointer").string(refusal.pointer);
+    out.end_object();
     return;
   }
   const Execution& existing = *refusal.existing;

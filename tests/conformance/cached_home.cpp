@@ -60,6 +60,11 @@ class CachedHome final : public StoreHome {
     return std::make_unique<Settling>(cached, [this] { disturb(); });
   }
 
+  bool change_payloads(const std::string& from, const std::string& to) override {
+    change_sqlite_payloads(dir_.file("hapax.db"), from, to);
+    return true;
+  }
+
  private:
   void disturb() {
     const std::lock_guard lock(mutex_);

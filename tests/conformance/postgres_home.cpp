@@ -1,5 +1,7 @@
 #include "conformance/postgres_home.h"
 
+#include <fmt/format.h>
+
 #include <mutex>
 
 #include "store/postgres/postgres_store.h"
@@ -55,6 +57,22 @@ class PostgresHome final : public StoreHome {
     auto store = open_postgres_store(options, &clock);
     opened_ = true;
     return store;
+  }
+
+  bool change_payloads(const std::string& from, const std::string& to) override {
+    constexpr const char* kPayloads[][2] = {
+        {"executions", "input"},     {"executions", "type"},        {"executions", "done_result"},
+        {"open", "error_message"},   {"open", "failed_attempts"},   {"closed", "result"},
+        {"closed", "error_message"}, {"closed", "failed_attempts"}, {"events", "value"},
+        {"events", "error_message"}, {"signals", "value"}};
+    for (const auto& [table, column] : kPayloads) {
+      PostgresServer::shared().run(
+          url_,
+          fmt::format("UPDATE hapax.{0} SET {1} = overlay({1} PLACING '{3}'::bytea FROM position('{2}'::bytea IN {1}))"
+                      " WHERE position('{2}'::bytea IN {1}) > 0",
+                      table, column, from, to));
+    }
+    return true;
   }
 
  private:

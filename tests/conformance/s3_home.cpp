@@ -17,6 +17,17 @@ class S3Home final : public StoreHome {
     return open_s3_store(objects_, options);
   }
 
+  bool change_payloads(const std::string& from, const std::string& to) override {
+    for (const std::string& name : objects_->names("tasks/")) {
+      auto object = objects_->get(name);
+      const std::size_t at = object ? object->body.find(from) : std::string::npos;
+      if (at == std::string::npos) continue;
+      object->body.replace(at, from.size(), to);
+      objects_->put(Put{name, object->body, object->etag});
+    }
+    return true;
+  }
+
  private:
   std::shared_ptr<MemoryObjects> objects_;
 };

@@ -47,6 +47,8 @@ class StoreTest : public testing::TestWithParam<StoreKind> {
   std::optional<Execution> find(const ExecutionId& id, const std::string& name_space = "default");
   Status status_of(const ExecutionId& id);
 
+  bool change_payloads(const std::string& from, const std::string& to) { return home_->change_payloads(from, to); }
+
   // Changes the rules of one queue of the namespace "default"; those of the others stay.
   void set_policy(const std::string& queue, const QueuePolicy& policy);
   void set_retention(const std::string& queue, Duration retention);

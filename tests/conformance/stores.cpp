@@ -1,14 +1,31 @@
 #include "conformance/stores.h"
 
+#include <fmt/format.h>
+
 #include "conformance/cached_home.h"
 #include "conformance/postgres_home.h"
 #include "conformance/s3_home.h"
 #include "conformance/s3_server_home.h"
 #include "store/memory/memory_store.h"
+#include "store/sqlite/connection.h"
 #include "store/sqlite/sqlite_store.h"
 #include "support/temp_dir.h"
 
 namespace hapax {
+
+void change_sqlite_payloads(const std::string& path, const std::string& from, const std::string& to) {
+  constexpr const char* kPayloads[][2] = {{"executions", "input"},   {"executions", "result"},
+                                          {"executions", "type"},    {"executions", "error_message"},
+                                          {"large_inputs", "input"}, {"failed_attempts", "error_message"},
+                                          {"events", "value"},       {"events", "error_message"},
+                                          {"signals", "value"}};
+  sqlite::Connection connection({.path = path, .create = false, .busy_timeout = Duration(20'000), .cache_kib = 100});
+  for (const auto& [table, column] : kPayloads) {
+    connection.exec(fmt::format("UPDATE {0} SET {1} = replace({1}, '{2}', '{3}') WHERE instr({1}, '{2}') > 0", table,
+                                column, from, to)
+                        .c_str());
+  }
+}
 
 namespace {
 
@@ -23,6 +40,11 @@ class SqliteHome final : public StoreHome {
     SqliteOptions options;
     options.path = dir_.file("hapax.db");
     return open_sqlite_store(options, clock);
+  }
+
+  bool change_payloads(const std::string& from, const std::string& to) override {
+    change_sqlite_payloads(dir_.file("hapax.db"), from, to);
+    return true;
   }
 
  private:

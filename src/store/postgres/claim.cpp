@@ -105,6 +105,10 @@ class QueueTurn {
   // The first due task that the limits let through, or null.
   Row* next() {
     while (Row* candidate = head()) {
+      if (candidate->execution.damaged) {
+        ++position_;
+        continue;
+      }
       if (policy_.max_running && running_ >= *policy_.max_running) return end();
       if (is_saturated(candidate->execution)) {
         parked_.raw(candidate->execution.id);
@@ -118,6 +122,13 @@ class QueueTurn {
     return nullptr;
   }
 
+  // Reads the input of the task that next() gave, where it was too long to be read with the others. False: it is damaged.
+  bool read_whole() {
+    Execution& execution = candidates_[position_].execution;
+    if (execution.input.empty()) read_input(workspace_.connection(), execution);
+    return !execution.damaged;
+  }
+
   // Hands out the task that next() gave.
   Execution take_next(const ClaimRequest& request) {
     Row& row = candidates_[position_++];
@@ -127,7 +138,6 @@ class QueueTurn {
       take(*policy_.rate_limit, rate_, workspace_.now(), 1);
       rate_changed_ = true;
     }
-    if (row.execution.input.empty()) row.execution.input = read_input(workspace_.connection(), row.execution.id);
     start_attempt(row.execution, request.worker, request.secret, request.lease, workspace_.now());
     started_.add(row.execution, row.spot);
     claim_.ended_at(queue_no_, row.execution);
@@ -301,6 +311,7 @@ ClaimOutcome claim_one(Connection& connection, const ClaimRequest& request, cons
     if (!first) break;
     outcome.more = !budget.take(first->next()->payload_bytes());
     if (outcome.more) break;
+    if (!first->read_whole()) continue;  // next() passes over it now
     outcome.executions.push_back(first->take_next(request));
   }
   for (QueueTurn* turn : turns) {
@@ -313,7 +324,10 @@ ClaimOutcome claim_one(Connection& connection, const ClaimRequest& request, cons
   if (wants_more) {
     for (QueueTurn* turn : turns) turn->send_next_at();
   }
-  if (!workflows.empty()) outcome.events = receive_news(connection, workflows.size());
+  if (!workflows.empty()) {
+    outcome.events = receive_news(connection, workflows.size());
+    drop_damaged(outcome);
+  }
   if (wants_more) {
     for (QueueTurn* turn : turns) keep_earliest(outcome.next_at, turn->receive_next_at());
   }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "store/postgres/run_rows.h"
+#include "store/postgres/sealed.h"
 #include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
 #include "store/workflow/rules.h"
@@ -169,10 +170,10 @@ class TurnBatch {
     steps_.next().integer(start.step);
     steps_.next().bytes(step.type);
     steps_.next().raw(step.input_hash);
-    steps_.next().bytes(step.input);
+    steps_.next().bytes(seal_input(step, turn.run->idempotency_key.value_or("")));
     steps_.next().raw(start.begun->secret);
     steps_.next().bytes(start.begun->worker);
-    steps_.next().bytes_if(start.begun->completed->result);
+    steps_.next().bytes_if(seal_json(start.begun->completed->result));
     steps_.next().integer(no_ + 1);
     seen_ = no_ += 2;
   }
@@ -191,7 +192,7 @@ class TurnBatch {
     turns_.next().integer(turn.seen);
     turn.events.empty() ? turns_.next().null() : turns_.next().integer(turn.events.front().step - 1);
     turns_.next().boolean(completed != nullptr);
-    turns_.next().bytes_if(completed ? completed->result : std::nullopt);
+    turns_.next().bytes_if(completed ? seal_json(completed->result) : std::nullopt);
     turns_.next().integer(no_);
     turns_.next().integer(seen_);
     turn.events.empty() ? turns_.next().null() : turns_.next().integer(turn.events.back().step);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/transition.h"
+#include "store/postgres/sealed.h"
 #include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
 
@@ -93,7 +94,7 @@ std::vector<std::size_t> complete_running(Runner& runner, By by, std::span<const
     ids.raw(id);
     attempts.integer(report.token.attempt);
     secrets.raw(report.token.secret);
-    results.bytes_if(std::get<Report::Completed>(report.outcome).result);
+    results.bytes_if(seal_json(std::get<Report::Completed>(report.outcome).result));
     if (by == By::spot) {
       last.raw(spots.at(id));
     } else {

@@ -180,7 +180,12 @@ Page list(Runner& runner, const ListFilter& filter) {
     std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return b.execution.id < a.execution.id; });
     for (Row& row : rows) {
       // It may have changed since it was found.
-      if (!filter.status || row.execution.status == *filter.status) page.push_back(std::move(row.execution));
+      if (filter.status && row.execution.status != *filter.status) continue;
+      if (row.execution.damaged) {
+        page.damaged.push_back({row.execution.id, describe_damage(row.execution.id)});
+      } else {
+        page.push_back(std::move(row.execution));
+      }
     }
     return page;
   });

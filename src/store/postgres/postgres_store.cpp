@@ -144,6 +144,9 @@ class PostgresStore final : public Store {
                                                  std::span<const ExecutionId> ids) override {
     return postgres::find_all(call().runner(), name_space, ids);
   }
+  Inspection inspect(const std::string& from, std::int32_t limit) override {
+    return postgres::inspect(call().runner(), from, limit);
+  }
   Page list(const ListFilter& filter) override { return postgres::list(call().runner(), filter); }
   std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
     return postgres::count(call().runner(), name_space);

@@ -83,6 +83,7 @@ std::vector<std::optional<Execution>> find_all(Runner& runner, const std::string
     for (const ExecutionId& id : ids) {
       const auto row = by_id.find(id);
       const bool is_there = row != by_id.end() && row->second->name_space == name_space;
+      if (is_there) require_sound(*row->second);
       found.push_back(is_there ? std::optional(*row->second) : std::nullopt);
     }
     return found;
@@ -120,7 +121,10 @@ std::optional<FoundIdentity> find_identity(Runner& runner, const IdentityHash& h
     if (!entry) return std::nullopt;
     FoundIdentity found;
     found.entry = *entry;
-    if (const Execution* owner = workspace.owner_of(*entry)) found.owner = *owner;
+    if (const Execution* owner = workspace.owner_of(*entry)) {
+      require_sound(*owner);
+      found.owner = *owner;
+    }
     found.live = workspace.is_live(*entry);
     found.expires_at = workspace.dies_at(*entry);
     return found;
@@ -150,7 +154,9 @@ std::vector<Event> history(Runner& runner, const ExecutionId& run, std::int64_t 
   return runner.read_aside([&](Workspace& workspace) {
     workspace.now();
     send_read_events(workspace.connection(), run, after, std::max(limit, 0), kPageBytes);
-    return receive_events(workspace.connection());
+    auto events = receive_events(workspace.connection());
+    for (const Event& event : events) require_sound(run, event);
+    return events;
   });
 }
 

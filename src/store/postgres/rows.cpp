@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "core/failure.h"
+#include "store/postgres/sealed.h"
 
 namespace hapax::postgres {
 
@@ -306,6 +307,7 @@ constexpr const char* kBegunFacts[] = {
     "parent_workflow_id",
     "type",
     "idempotency_key",
+    "concurrency_key",
     "input_hash",
 };
 constexpr const char* kBegunState[] = {
@@ -313,7 +315,7 @@ constexpr const char* kBegunState[] = {
     "cancel_by", "attempt_ends_by", "error_type",    "error_message", "failed_attempts",
     "awaited",
 };
-constexpr const char* kOtherFacts[] = {"queue_no", "kind", "concurrency_key"};
+constexpr const char* kOtherFacts[] = {"queue_no", "kind"};
 constexpr const char* kOtherState[] = {
     "status",     "started_at", "finished_at", "lease_secret", "lease_expires_at", "worker",       "result",
     "run_events", "run_seen",   "run_steps",   "run_stuck",    "wake_at",          "continued_as",
@@ -369,8 +371,9 @@ void read_begun(Cells& cells, Execution& e) {
   e.parent_workflow_id = cells.text_if().value_or("");
   e.type = cells.text();
   e.idempotency_key = cells.text_if();
+  e.concurrency_key = cells.text_if();
   e.input_hash = cells.raw<InputHash>();
-  e.input = cells.text();
+  unseal_input(e, cells.bytes());
 
   e.run_at = cells.time();
   e.attempt = static_cast<std::int32_t>(cells.integer());
@@ -380,11 +383,16 @@ void read_begun(Cells& cells, Execution& e) {
   e.cancel_by = cells.time_if();
   e.attempt_ends_by = cells.time_if();
   if (auto type = cells.text_if()) {
-    e.error = AttemptError{*std::move(type), cells.text()};
+    AttemptError& error = e.error.emplace();
+    error.type = *std::move(type);
+    error.message = unseal_message(error.type, cells.bytes(), e.damaged);
   } else {
     cells.skip();
   }
-  if (const auto attempts = cells.text_if()) e.failed_attempts = unpack(*attempts);
+  if (const auto attempts = cells.bytes_if()) {
+    const std::string_view packed = unseal_attempts(*attempts, e.damaged);
+    if (!e.damaged) e.failed_attempts = unpack(packed);
+  }
   e.awaited = cells.boolean();
 }
 
@@ -393,14 +401,13 @@ void read_row(Cells& cells, Row& row) {
   read_begun(cells, e);
   row.queue_no = static_cast<std::int32_t>(cells.integer());
   e.kind = cells.word<Kind>();
-  e.concurrency_key = cells.text_if();
   e.status = cells.word<Status>();
   e.started_at = cells.time_if();
   e.finished_at = cells.time_if();
   e.lease_secret = cells.raw_if<LeaseSecret>();
   e.lease_expires_at = cells.time_if();
   e.worker = cells.text();
-  e.result = cells.text_if();
+  e.result = unseal_json(cells.bytes_if(), e.damaged);
   e.run.events = cells.integer_if().value_or(0);
   e.run.seen = cells.integer_if().value_or(0);
   e.run.steps = static_cast<std::int32_t>(cells.integer_if().value_or(0));
@@ -458,7 +465,7 @@ void write_facts(Batch& facts, const Row& row) {
     for (int i = 0; i < 2; ++i) facts.next().null();
   }
   facts.next().raw(e.input_hash);
-  facts.next().bytes(e.input);
+  facts.next().bytes(seal_input(e, e.parent_workflow_id));
 }
 
 void write_state_row(Batch& states, const Row& row, bool has_parent) {
@@ -487,15 +494,15 @@ void write_state_row(Batch& states, const Row& row, bool has_parent) {
   states.next().bytes(e.worker);
   if (e.error) {
     states.next().bytes(e.error->type);
-    states.next().bytes(e.error->message);
+    states.next().bytes(seal_message(*e.error, e.damaged));
   } else {
     for (int i = 0; i < 2; ++i) states.next().null();
   }
-  states.next().bytes_if(e.result);
+  states.next().bytes_if(seal_json(e.result, e.damaged));
   if (e.failed_attempts.empty()) {
     states.next().null();
   } else {
-    states.next().bytes(pack(e.failed_attempts));
+    states.next().bytes(seal_attempts(pack(e.failed_attempts), e.damaged));
   }
   states.next().boolean(e.awaited);
   if (e.kind == Kind::workflow) {
@@ -522,9 +529,9 @@ void write_event(Batch& events, const ExecutionId& run, const Event& event) {
   events.next().raw_if(event.execution);
   events.next().time_if(event.until);
   event.status ? events.next().word(*event.status) : events.next().null();
-  events.next().bytes_if(event.value);
+  events.next().bytes_if(seal_json(event.value, event.damaged));
   event.error ? events.next().bytes(event.error->type) : events.next().null();
-  event.error ? events.next().bytes(event.error->message) : events.next().null();
+  event.error ? events.next().bytes(seal_message(*event.error, event.damaged)) : events.next().null();
 }
 
 std::int32_t key_number(std::string_view key) {

@@ -6,6 +6,7 @@
 
 #include "store/page.h"
 #include "store/postgres/rows.h"
+#include "store/postgres/sealed.h"
 
 namespace hapax::postgres {
 
@@ -36,12 +37,14 @@ std::string events_after(const std::string& run, const std::string& no, const st
 
 // As many of these as weigh that much, and always the first.
 std::string bounded(const std::string& events, const std::string& bytes) {
+  std::string weight = "octet_length(v.name)";
+  for (const char* column : {"key", "value", "error_type", "error_message"}) {
+    weight += fmt::format(" + coalesce(octet_length(v.{}), 0)", column);
+  }
   return fmt::format(
-      "(SELECT w.* FROM (SELECT v.*, sum(coalesce(octet_length(v.value), 0) + coalesce(octet_length(v.error_message), "
-      "0))"
-      " OVER (ORDER BY v.no) AS upto FROM {} v) w WHERE w.upto <= {} OR w.upto = coalesce(octet_length(w.value), 0)"
-      " + coalesce(octet_length(w.error_message), 0))",
-      events, bytes);
+      "(SELECT w.* FROM (SELECT v.*, sum({0}) OVER (ORDER BY v.no) AS upto, row_number() OVER (ORDER BY v.no) AS place"
+      " FROM {1} v) w WHERE w.upto <= {2} OR w.place = 1)",
+      weight, events, bytes);
 }
 
 const Statement kEvents{"read_events",
@@ -111,8 +114,12 @@ Event read_event(Cells& cells) {
   event.execution = cells.raw_if<ExecutionId>();
   event.until = cells.time_if();
   if (const auto status = cells.integer_if()) event.status = static_cast<Status>(*status);
-  event.value = cells.text_if();
-  if (auto type = cells.text_if()) event.error = AttemptError{*std::move(type), cells.text()};
+  event.value = unseal_json(cells.bytes_if(), event.damaged);
+  if (auto type = cells.text_if()) {
+    AttemptError& error = event.error.emplace();
+    error.type = *std::move(type);
+    error.message = unseal_message(error.type, cells.bytes(), event.damaged);
+  }
   return event;
 }
 
@@ -217,8 +224,12 @@ void erase_wait(Connection& connection, const ExecutionId& run, std::int32_t ste
 }
 
 void put_signal(Connection& connection, const ExecutionId& run, const Event& signal) {
-  connection.send_silently(
-      kPutSignal, Parameters().raw(run).int8(signal.no).time(signal.at).bytes(signal.name).bytes_if(signal.value));
+  connection.send_silently(kPutSignal, Parameters()
+                                           .raw(run)
+                                           .int8(signal.no)
+                                           .time(signal.at)
+                                           .bytes(signal.name)
+                                           .bytes_if(seal_json(signal.value, signal.damaged)));
 }
 
 std::optional<Event> take_signal(Connection& connection, const ExecutionId& run, const std::string& name) {
@@ -230,7 +241,7 @@ std::optional<Event> take_signal(Connection& connection, const ExecutionId& run,
   signal.name = name;
   signal.no = cells.integer();
   signal.at = cells.time();
-  signal.value = cells.text_if();
+  signal.value = unseal_json(cells.bytes_if(), signal.damaged);
   return signal;
 }
 

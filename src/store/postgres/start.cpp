@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "store/postgres/run_tables.h"
+#include "store/postgres/sealed.h"
 
 namespace hapax::postgres {
 
@@ -53,16 +54,17 @@ void complete(Connection& connection, Waiters& waiters) {
     for (int i = 0; i < rows.size(); ++i) {
       Cells cells(rows, i);
       const auto id = cells.raw<ExecutionId>();
-      without_input.at(id)->input = cells.text();
+      unseal_input(*without_input.at(id), cells.bytes());
     }
   }
+  for (ClaimOutcome& outcome : waiters.outcomes) drop_damaged(outcome);
 }
 
 }  // namespace
 
-std::string read_input(Connection& connection, const ExecutionId& id) {
-  const Rows rows = connection.run(kReadInput, Parameters().raw(id));
-  return rows.empty() ? std::string() : Cells(rows, 0).text();
+void read_input(Connection& connection, Execution& execution) {
+  const Rows rows = connection.run(kReadInput, Parameters().raw(execution.id));
+  if (!rows.empty()) unseal_input(execution, Cells(rows, 0).bytes());
 }
 
 Starts::Starts() : started_(start_rows()) {}

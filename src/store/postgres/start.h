@@ -8,7 +8,8 @@
 
 namespace hapax::postgres {
 
-std::string read_input(Connection& connection, const ExecutionId& id);  // empty: it is gone
+// Of one whose input was too long to be read with the rest.
+void read_input(Connection& connection, Execution& execution);
 
 // Attempts on executions that are stored and locked, gathered.
 class Starts {

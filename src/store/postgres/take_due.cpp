@@ -112,10 +112,11 @@ ClaimOutcome Claim::keep_what_fits(std::vector<Row> taken) {
       continue;
     }
     if (task.input.empty()) {
-      task.input = runner_.read([&](Workspace& workspace) { return read_input(workspace.connection(), task.id); });
+      runner_.read([&](Workspace& workspace) { return read_input(workspace.connection(), task), true; });
     }
     outcome.executions.push_back(std::move(task));
   }
+  drop_damaged(outcome);
   if (returned.empty()) return outcome;
   extend(runner_, returned);
   forget_positions();

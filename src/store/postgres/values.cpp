@@ -200,6 +200,11 @@ std::optional<Duration> Cells::duration_if() {
   return Duration(integer());
 }
 
+std::optional<std::string_view> Cells::bytes_if() {
+  if (is_null()) return skip(), std::nullopt;
+  return bytes();
+}
+
 std::optional<std::string> Cells::text_if() {
   if (is_null()) return skip(), std::nullopt;
   return text();

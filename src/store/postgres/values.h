@@ -191,6 +191,7 @@ class Cells {
   std::optional<Time> time_if();
   std::optional<Duration> duration_if();
   std::optional<std::string> text_if();
+  std::optional<std::string_view> bytes_if();  // as long as the rows are there
   template <class Fixed>
   std::optional<Fixed> raw_if() {
     if (is_null()) return skip(), std::nullopt;

@@ -116,6 +116,7 @@ std::vector<std::optional<Execution>> find_all(Runner& runner, const std::string
 extern const Statement kBoundedRead;
 std::vector<Row> read_whole(Workspace& workspace, std::span<const ExecutionId> ids);  // in no order
 Page list(Runner& runner, const ListFilter& filter);
+Inspection inspect(Runner& runner, const std::string& from, std::int32_t limit);
 std::vector<QueueCount> count(Runner& runner, const std::optional<std::string>& name_space);
 std::optional<FoundIdentity> find_identity(Runner& runner, const IdentityHash& hash);
 std::vector<std::optional<ExecutionId>> owners(Runner& runner, std::span<const OwnerQuery> queries);

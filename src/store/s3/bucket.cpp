@@ -83,6 +83,24 @@ std::vector<Found> Bucket::look(std::span<const std::string> names) {
   return found;
 }
 
+std::vector<Found> Bucket::look_at_each(std::span<const std::string> names) {
+  try {
+    return look(names);
+  } catch (const Failure& failure) {
+    if (failure.code() != Failure::Code::corrupt) throw;
+  }
+  std::vector<Found> found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    try {
+      found.push_back(look(names.subspan(i, 1)).front());
+    } catch (const Failure& failure) {
+      if (failure.code() != Failure::Code::corrupt) throw;
+      found.emplace_back().damage = failure.what();
+    }
+  }
+  return found;
+}
+
 std::vector<Found> Bucket::take(std::span<const std::string> names) {
   std::vector<Found> found(names.size());
   std::vector<std::size_t> open(names.size());

@@ -34,6 +34,25 @@ std::vector<Pick> choose(std::deque<QueueTurn>& turns, std::size_t limit) {
   return picks;
 }
 
+// One that cannot be read does not keep the others from it.
+std::vector<Found> take_each(const Batch& batch, std::span<const std::string> names) {
+  try {
+    return batch.bucket.take(names);
+  } catch (const Failure& failure) {
+    if (failure.code() != Failure::Code::corrupt) throw;
+  }
+  std::vector<Found> found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    try {
+      found.push_back(batch.bucket.take(names.subspan(i, 1)).front());
+    } catch (const Failure& failure) {
+      if (failure.code() != Failure::Code::corrupt) throw;
+      found.emplace_back().damage = failure.what();
+    }
+  }
+  return found;
+}
+
 // Reads what the choice depends on. True if the choice stands.
 bool is_sure(const Batch& batch, std::deque<QueueTurn>& turns) {
   std::vector<Candidate*> unread;
@@ -44,8 +63,9 @@ bool is_sure(const Batch& batch, std::deque<QueueTurn>& turns) {
   unread.resize(std::min(unread.size(), kReadAtOnce));
   std::vector<std::string> names;
   for (const Candidate* candidate : unread) names.push_back(task_name(candidate->hint.id));
-  const auto found = batch.bucket.take(names);
+  const auto found = take_each(batch, names);
   for (std::size_t i = 0; i < unread.size(); ++i) {
+    unread[i]->is_damaged = !found[i].damage.empty();
     unread[i]->document = found[i].exists() ? read_task(found[i].content) : TaskDocument();  // which no hint leads to
     unread[i]->etag = found[i].etag;
   }

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "core/checksum.h"
 #include "core/failure.h"
 #include "core/hex.h"
 #include "core/id.h"
@@ -18,6 +19,8 @@ constexpr std::string_view kWriter = R"({"writer":")";
 constexpr std::string_view kLock = R"("lock":{"transaction":")";
 constexpr std::string_view kUntil = R"(","until_ms":)";
 constexpr std::size_t kToken = 32;
+constexpr std::string_view kSum = R"(,"sum":")";  // CRC-32C of the content, as eight hexadecimal digits
+constexpr std::size_t kSumDigits = 8;
 
 [[noreturn]] void corrupt(std::string_view name) {
   throw Failure(
@@ -25,6 +28,21 @@ constexpr std::size_t kToken = 32;
       fmt::format("the object {} was not written by this program: remove it, or restore an earlier version of it",
                   name));
 }
+
+[[noreturn]] void damaged(std::string_view name) {
+  throw Failure(Failure::Code::corrupt,
+                fmt::format("the object {} does not match its checksum: restore an earlier version of it", name));
+}
+
+// Takes the checksum off the front of what follows the writer's token; an earlier version wrote none.
+std::optional<std::string> take_sum(std::string_view& body) {
+  if (!body.starts_with(kSum) || body.size() <= kSum.size() + kSumDigits) return std::nullopt;
+  std::string sum(body.substr(kSum.size(), kSumDigits));
+  body.remove_prefix(kSum.size() + kSumDigits + 1);
+  return sum;
+}
+
+std::string sum_of(std::string_view content) { return fmt::format("{:08x}", crc32c(content)); }
 
 }  // namespace
 
@@ -40,6 +58,7 @@ std::string seal(std::string_view content, const std::optional<Lock>& lock) {
   std::string body(kWriter);
   body += random_token();
   body += '"';
+  if (content.size() > 2) body += fmt::format("{}{}\"", kSum, sum_of(content));
   if (lock) body += fmt::format(",{}{}{}{}}}", kLock, lock->transaction, kUntil, to_ms(lock->until));
   if (content.size() > 2) {
     body += ',';
@@ -55,6 +74,7 @@ Envelope unseal(std::string_view name, std::string_view body) {
   if (!body.starts_with(kWriter) || body.size() < kWriter.size() + kToken + 2) corrupt(name);
   body.remove_prefix(kWriter.size() + kToken + 1);
   Envelope envelope;
+  const auto sum = take_sum(body);
   if (body.substr(1).starts_with(kLock)) {
     body.remove_prefix(1 + kLock.size());
     Lock& lock = envelope.lock.emplace();
@@ -71,6 +91,7 @@ Envelope unseal(std::string_view name, std::string_view body) {
   if (!body.starts_with(',')) corrupt(name);
   envelope.content = "{";
   envelope.content += body.substr(1);
+  if (sum && *sum != sum_of(envelope.content)) damaged(name);
   return envelope;
 }
 

@@ -53,11 +53,12 @@ struct ClosedHint {
 std::vector<Hint> which_may_go(const Batch& batch, std::span<const ClosedHint> hints) {
   std::vector<std::string> names;
   for (const ClosedHint& one : hints) names.push_back(task_name(one.hint.id));
-  const auto found = batch.bucket.look(names);
+  const auto found = batch.bucket.look_at_each(names);
   std::vector<const ClosedHint*> named;
   std::vector<std::string> parents;  // of steps: they stay as long as those do
   std::vector<Listed> left_over;
   for (std::size_t i = 0; i < hints.size(); ++i) {
+    if (!found[i].damage.empty()) continue;
     const TaskDocument document = found[i].exists() ? read_task(found[i].content) : TaskDocument();
     if (std::find(document.hints.begin(), document.hints.end(), hints[i].listed.name) == document.hints.end()) {
       left_over.push_back(hints[i].listed);

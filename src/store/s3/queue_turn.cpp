@@ -190,6 +190,7 @@ std::vector<Candidate*> QueueTurn::unread() {
 void QueueTurn::drop_unclaimable() {
   std::vector<Listed> left_over;
   std::erase_if(candidates_, [&](const Candidate& one) {
+    if (one.is_damaged) return true;
     if (!one.document) return false;
     const Execution& execution = one.document->execution;
     const auto& hints = one.document->hints;

@@ -21,6 +21,7 @@ struct Candidate {
   Hint hint;
   std::optional<TaskDocument> document;  // once it was read
   std::optional<Etag> etag;
+  bool is_damaged = false;  // it was read, and cannot be
 };
 
 bool goes_before(const Hint& a, const Hint& b);

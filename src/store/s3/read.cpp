@@ -83,6 +83,23 @@ std::optional<Execution> find(Bucket& bucket, const std::string& name_space, con
   return execution.name_space == name_space ? std::optional(std::move(execution)) : std::nullopt;
 }
 
+namespace {
+
+// False: the page is full. What an earlier version wrote has no checksum, but it must be what this program writes.
+bool add(const ExecutionId& id, const Found& found, const ListFilter& filter, PageFiller& page) {
+  if (!found.damage.empty()) return page.add(Damaged{id, found.damage});
+  if (!found.exists()) return true;
+  try {
+    Execution execution = read_task(found.content).execution;
+    return !matches(execution, filter) || page.add(std::move(execution));
+  } catch (const Failure& failure) {
+    if (failure.code() != Failure::Code::corrupt) throw;
+    return page.add(Damaged{id, failure.what()});
+  }
+}
+
+}  // namespace
+
 Page list(Bucket& bucket, const ListFilter& filter) {
   PageFiller page(filter.limit);
   if (filter.limit <= 0 || is_foreign(bucket, filter)) return page.take();
@@ -90,10 +107,9 @@ Page list(Bucket& bucket, const ListFilter& filter) {
   for (std::size_t from = 0; from < ids.size(); from += kReadAtOnce) {
     std::vector<std::string> names;
     for (std::size_t i = from; i < std::min(from + kReadAtOnce, ids.size()); ++i) names.push_back(task_name(ids[i]));
-    for (const Found& found : bucket.look(names)) {
-      if (!found.exists()) continue;
-      Execution execution = read_task(found.content).execution;
-      if (matches(execution, filter) && !page.add(std::move(execution))) return page.take();
+    const std::vector<Found> read = bucket.look_at_each(names);
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      if (!add(ids[from + i], read[i], filter, page)) return page.take();
     }
   }
   return page.take();

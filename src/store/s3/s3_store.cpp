@@ -85,6 +85,10 @@ class S3Store final : public Store {
     Bucket bucket(*objects_);
     return s3::find(bucket, name_space, id);
   }
+  Inspection inspect(const std::string& from, std::int32_t limit) override {
+    Bucket bucket(*objects_);
+    return s3::inspect(bucket, from, limit);
+  }
   Page list(const ListFilter& filter) override {
     Bucket bucket(*objects_);
     return s3::list(bucket, filter);

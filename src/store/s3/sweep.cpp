@@ -43,7 +43,7 @@ struct DueHint {
   Hint hint;
 };
 
-// What a hint leads to: nothing if it is left over.
+// What a hint leads to: nothing if it is left over. One that leads to a damaged object is passed over.
 struct DueTask {
   DueHint hint;
   std::optional<Time> due_at;
@@ -77,9 +77,10 @@ DueHints list_due(const Batch& batch, std::string_view prefix) {
 std::vector<DueTask> look_up(const Batch& batch, const std::vector<DueHint>& hints) {
   std::vector<std::string> names;
   for (const DueHint& one : hints) names.push_back(task_name(one.hint.id));
-  const auto found = batch.bucket.look(names);
+  const auto found = batch.bucket.look_at_each(names);
   std::vector<DueTask> tasks;
   for (std::size_t i = 0; i < hints.size(); ++i) {
+    if (!found[i].damage.empty()) continue;
     DueTask& task = tasks.emplace_back(DueTask{hints[i], std::nullopt});
     if (!found[i].exists()) continue;
     if (is_named(found[i], hints[i].listed.name)) task.due_at = read_task(found[i].content).execution.due_at();
@@ -143,7 +144,9 @@ std::optional<Time> next_due(const Batch& batch, std::string_view prefix) {
       after = listed.name;
       const auto hint = Hint::parse(listed.name);
       if (!hint) continue;
-      const DueTask task = look_up(batch, {{listed, *hint}}).front();
+      const std::vector<DueTask> found = look_up(batch, {{listed, *hint}});
+      if (found.empty()) continue;
+      const DueTask& task = found.front();
       if (!task.due_at) {
         remove_if_left_over(batch, {listed});
         continue;

@@ -45,6 +45,7 @@ struct Found {
   std::string content;       // empty: there is nothing
   std::optional<Etag> etag;  // what a write replaces; there may be one without content
   std::optional<Grave> grave;
+  std::string damage;  // by look_at_each() alone: why it cannot be read
 
   bool exists() const { return !content.empty(); }
 };
@@ -56,6 +57,9 @@ class Bucket {
 
   Time now() { return objects_.now(); }
   bool wrote() const { return wrote_; }  // or may have: a PUT was sent
+
+  // As look(), but one that cannot be read does not keep the others from it.
+  std::vector<Found> look_at_each(std::span<const std::string> names);
 
   // As they are now. Never waits.
   std::vector<Found> look(std::span<const std::string> names);

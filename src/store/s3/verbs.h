@@ -49,6 +49,7 @@ PurgeOutcome purge(const Batch& batch, std::int32_t limit);
 // ---- reading
 
 std::optional<Execution> find(Bucket& bucket, const std::string& name_space, const ExecutionId& id);
+Inspection inspect(Bucket& bucket, const std::string& from, std::int32_t limit);
 Page list(Bucket& bucket, const ListFilter& filter);
 std::vector<QueueCount> count(Bucket& bucket, const std::optional<std::string>& name_space);
 std::vector<Event> history(Bucket& bucket, const ExecutionId& run, std::int64_t after, std::int32_t limit);

@@ -52,7 +52,8 @@ class QueueTurn {
       if (policy_.max_running && running_ >= *policy_.max_running) return end();
       loaded_ = batch_.tables.load_all(candidate->seq);
       const auto& deadline = loaded_->execution.deadline_at;
-      if (deadline && *deadline <= batch_.now) {  // the next sweep times it out
+      const bool is_over = deadline && *deadline <= batch_.now;  // the next sweep times it out
+      if (is_over || loaded_->execution.damaged) {
         loaded_.reset();
         ++position_;
       } else if (is_saturated(loaded_->execution)) {
@@ -213,11 +214,13 @@ ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
     outcome.more = !budget.take(first->payload_bytes());
     if (outcome.more) break;
     Row row = first->take_next();
+    if (row.execution.kind == Kind::workflow) {
+      auto news = batch.tables.runs().events(row.seq, row.execution.run.seen, kAllEvents, budget);
+      if (any_damaged(news)) continue;
+      outcome.events.push_back(std::move(news));
+    }
     start_attempt(row.execution, request.worker, request.secret, request.lease, batch.now);
     batch.tables.save(row, row.execution.failed_attempts.size());
-    if (row.execution.kind == Kind::workflow) {
-      outcome.events.push_back(batch.tables.runs().events(row.seq, row.execution.run.seen, kAllEvents, budget));
-    }
     outcome.executions.push_back(std::move(row.execution));
   }
 

@@ -107,6 +107,17 @@ std::vector<Walk> walks_of(Tables& tables, const ListFilter& filter) {
   return walks;
 }
 
+// What cannot even be loaded is damaged as well. False: the page is full.
+bool add(Tables& tables, const Place& place, PageFiller& page) {
+  try {
+    auto row = tables.load_all(place.seq);
+    return !row || page.add(std::move(row->execution));
+  } catch (const Failure& failure) {
+    if (failure.code() != Failure::Code::corrupt) throw;
+    return page.add(Damaged{place.id, failure.what()});
+  }
+}
+
 }  // namespace
 
 Page list(Tables& tables, const ListFilter& filter) {
@@ -121,8 +132,7 @@ Page list(Tables& tables, const ListFilter& filter) {
       if (place && (!newest || place->id > newest->next(statement)->id)) newest = &walk;
     }
     if (!newest) break;
-    auto row = tables.load_all(newest->next(statement)->seq);
-    if (row && !page.add(std::move(row->execution))) break;
+    if (!add(tables, *newest->next(statement), page)) break;
     newest->pass();
   }
   return page.take();

@@ -39,7 +39,10 @@ std::optional<FoundIdentity> find_identity(Tables& tables, const QueuePolicies& 
   found.live = is_live(held->entry, owner, retention, now);
   found.expires_at = dies_at(held->entry, owner, retention);
   found.entry = std::move(held->entry);
-  if (owner) found.owner = std::move(held->owner->execution);
+  if (owner) {
+    require_sound(*owner);
+    found.owner = std::move(held->owner->execution);
+  }
   return found;
 }
 

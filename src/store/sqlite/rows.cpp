@@ -1,5 +1,8 @@
 #include "store/sqlite/rows.h"
 
+#include "core/checksum.h"
+#include "core/hash.h"
+
 namespace hapax::sqlite {
 
 #define HAPAX_STATE_COLUMNS                                                                                       \
@@ -7,12 +10,12 @@ namespace hapax::sqlite {
   "e.retry_initial_ms, e.retry_factor, e.retry_max_ms, e.timeout_ms, e.deadline_at, e.created_at, e.started_at, " \
   "e.finished_at, e.cancel_requested_at, e.cancel_by, e.lease_secret, e.lease_expires_at, e.attempt_ends_by, "    \
   "e.failures, e.worker, e.concurrency_key, e.error_type, e.error_message, e.result, e.identity_hash, e.parent, " \
-  "e.step, e.awaited"
+  "e.step, e.awaited, e.state_sum"
 
 const char* const kStateColumns = HAPAX_STATE_COLUMNS;
 const char* const kAllColumns = HAPAX_STATE_COLUMNS
     ", e.strategy, e.scope_tag, e.scope_name, e.type, e.idempotency_key, e.parent_workflow_id, e.input_hash, "
-    "coalesce(e.input, (SELECT l.input FROM large_inputs l WHERE l.seq = e.seq))";
+    "coalesce(e.input, (SELECT l.input FROM large_inputs l WHERE l.seq = e.seq)), e.fact_sum";
 
 #undef HAPAX_STATE_COLUMNS
 
@@ -21,19 +24,19 @@ INSERT INTO executions (
   seq, id, queue_no, kind, status, priority, run_at, due_at, attempt, attempt_limit, max_attempts,
   retry_initial_ms, retry_factor, retry_max_ms, timeout_ms, deadline_at, created_at,
   worker, concurrency_key, identity_hash, parent, step, awaited, strategy, scope_tag, scope_name,
-  type, key_hash, idempotency_key, parent_workflow_id, input_hash, input)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  type, key_hash, idempotency_key, parent_workflow_id, input_hash, input, state_sum, fact_sum)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO NOTHING)sql";
 
 const char* const kUpdateExecution = R"sql(
 UPDATE executions SET
   status = ?, parked = 0, run_at = ?, due_at = ?, attempt = ?, attempt_limit = ?, deadline_at = ?, started_at = ?,
   finished_at = ?, cancel_requested_at = ?, cancel_by = ?, lease_secret = ?, lease_expires_at = ?, attempt_ends_by = ?,
-  failures = ?, worker = ?, error_type = ?, error_message = ?, result = ?, awaited = ?
+  failures = ?, worker = ?, error_type = ?, error_message = ?, result = ?, awaited = ?, state_sum = ?
 WHERE seq = ?)sql";
 
 const char* const kSelectAttempts = R"sql(
-SELECT attempt, worker, started_at, ended_at, error_type, error_message, secret, reported
+SELECT attempt, worker, started_at, ended_at, error_type, error_message, secret, reported, sum
 FROM failed_attempts WHERE seq = ? ORDER BY ordinal)sql";
 
 const char* const kTombstoneColumns =
@@ -46,7 +49,22 @@ std::optional<Duration> duration_if(const Run& run, int column) {
   return run.is_null(column) ? std::nullopt : std::optional<Duration>(run.int64(column));
 }
 
+// The state that a new row begins with: bind_new writes no more of it.
+std::uint32_t checksum_of_new(const Execution& e) {
+  Execution begun;
+  begun.status = e.status;
+  begun.run_at = e.run_at;
+  begun.attempt = e.attempt;
+  begun.attempt_limit = e.attempt_limit;
+  return checksum_of_state(begun);
+}
+
 }  // namespace
+
+// What an earlier version wrote has no checksum.
+bool matches(const Run& run, int column, std::uint32_t checksum) {
+  return run.is_null(column) || run.int64(column) == std::int64_t{checksum};
+}
 
 void read_state(const Run& run, Row& row) {
   Execution& e = row.execution;
@@ -80,20 +98,26 @@ void read_state(const Run& run, Row& row) {
   e.parent = run.bytes_if<ExecutionId>(30);
   e.step = run.int32(31);
   e.awaited = run.int32(32) != 0;
+  e.damaged = !matches(run, 33, checksum_of_state(e));
 }
 
 void read_all(const Run& run, Row& row) {
   read_state(run, row);
   Execution& e = row.execution;
   if (e.identity) {
-    e.identity->strategy = static_cast<Strategy>(run.int32(33));
-    e.identity->scope = {static_cast<Scope::Tag>(run.int32(34)), std::string(run.text(35))};
+    e.identity->strategy = static_cast<Strategy>(run.int32(34));
+    e.identity->scope = {static_cast<Scope::Tag>(run.int32(35)), std::string(run.text(36))};
   }
-  e.type = run.text(36);
-  e.idempotency_key = run.text_if(37);
-  e.parent_workflow_id = run.text(38);
-  e.input_hash = run.bytes<InputHash>(39);
-  e.input = run.text(40);
+  e.type = run.text(37);
+  e.idempotency_key = run.text_if(38);
+  e.parent_workflow_id = run.text(39);
+  e.input_hash = run.bytes<InputHash>(40);
+  e.input = run.text(41);
+  if (run.is_null(42)) {  // written by an earlier version
+    e.damaged = e.damaged || sha256(e.input) != e.input_hash.bytes;
+  } else {
+    e.damaged = e.damaged || !matches(run, 42, checksum_of_facts(e));
+  }
 }
 
 void bind_new(Run& run, const Row& row) {
@@ -131,6 +155,7 @@ void bind_new(Run& run, const Row& row) {
   } else {
     run.bind(e.input);
   }
+  run.bind(std::int64_t{checksum_of_new(e)}).bind(std::int64_t{checksum_of_facts(e)});
 }
 
 void bind_state(Run& run, const Row& row) {
@@ -143,7 +168,8 @@ void bind_state(Run& run, const Row& row) {
   } else {
     run.bind(std::nullopt).bind(std::nullopt);
   }
-  run.bind(e.result).bind(static_cast<std::int32_t>(e.awaited)).bind(row.seq);
+  run.bind(e.result).bind(static_cast<std::int32_t>(e.awaited));
+  run.bind(std::int64_t{checksum_to_store(checksum_of_state(e), e.damaged)}).bind(row.seq);
 }
 
 AttemptRecord read_attempt(const Run& run) {

@@ -25,9 +25,9 @@ extern const char* const kAllColumns;
 
 // Read what was selected with the columns above. The names of namespace and queue are the caller's to fill in, and so
 // are the failed attempts.
+// An execution that does not match its checksums is read as damaged.
 void read_state(const Run& run, Row& row);
 void read_all(const Run& run, Row& row);
-constexpr int kAllColumnCount = 41;
 
 // Inputs longer than this are kept in large_inputs.
 constexpr std::size_t kLargeInput = 2000;
@@ -40,8 +40,12 @@ void bind_new(Run& run, const Row& row);
 extern const char* const kUpdateExecution;
 void bind_state(Run& run, const Row& row);
 
-extern const char* const kSelectAttempts;  // of one seq, in order
+// Whether the checksum in that column is this one, or there is none.
+bool matches(const Run& run, int column, std::uint32_t checksum);
+
+extern const char* const kSelectAttempts;  // of one seq, in order; their checksum is the last column
 AttemptRecord read_attempt(const Run& run);
+constexpr int kAttemptChecksum = 8;
 
 // The small number that stands for an idempotency key in its index. Equal keys have equal numbers; not the reverse.
 std::int64_t key_hash(std::string_view key);

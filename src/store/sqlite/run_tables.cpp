@@ -1,5 +1,7 @@
 #include "store/sqlite/run_tables.h"
 
+#include "core/checksum.h"
+
 namespace hapax::sqlite {
 
 RunTables::RunTables(Connection& db)
@@ -14,9 +16,9 @@ RunTables::RunTables(Connection& db)
               " WHERE e.key_hash = ? AND e.idempotency_key = ? AND e.kind = 1 AND q.name_space = ?"
               " ORDER BY e.created_at DESC, e.id DESC LIMIT 1"),
       steps_(db, "SELECT id FROM executions INDEXED BY steps WHERE parent = ? ORDER BY id"),
-      append_(db, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      append_(db, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       events_(db,
-              "SELECT no, at, kind, step, name, key, execution, until, status, value, error_type, error_message"
+              "SELECT no, at, kind, step, name, key, execution, until, status, value, error_type, error_message, sum"
               " FROM events WHERE seq = ? AND no > ? ORDER BY no LIMIT ?"),
       erase_events_(db, "DELETE FROM events WHERE seq = ?"),
       put_wait_(db, "INSERT OR REPLACE INTO waits (seq, step, signal, until, awaits) VALUES (?, ?, ?, ?, ?)"),
@@ -28,8 +30,9 @@ RunTables::RunTables(Connection& db)
                 " JOIN executions e USING (seq) WHERE w.awaits = ? ORDER BY e.id, w.step"),
       erase_wait_(db, "DELETE FROM waits WHERE seq = ? AND step = ?"),
       erase_waits_(db, "DELETE FROM waits WHERE seq = ?"),
-      put_signal_(db, "INSERT INTO signals (seq, no, at, name, value) VALUES (?, ?, ?, ?, ?)"),
-      find_signal_(db, "SELECT no, at, value FROM signals WHERE seq = ? AND name = ? ORDER BY no LIMIT 1"),
+      put_signal_(db, "INSERT INTO signals (seq, no, at, name, value, sum) VALUES (?, ?, ?, ?, ?, ?)"),
+      find_signal_(db, "SELECT no, at, value, sum FROM signals WHERE seq = ? AND name = ? ORDER BY no LIMIT 1"),
+      signals_(db, "SELECT at, name, value, sum FROM signals WHERE seq = ?"),
       erase_signal_(db, "DELETE FROM signals WHERE seq = ? AND no = ?"),
       erase_signals_(db, "DELETE FROM signals WHERE seq = ?") {}
 
@@ -76,7 +79,18 @@ Event read_event(const Run& run) {
   if (!run.is_null(8)) event.status = static_cast<Status>(run.int32(8));
   event.value = run.text_if(9);
   if (!run.is_null(10)) event.error = AttemptError{std::string(run.text(10)), std::string(run.text(11))};
+  event.damaged = !matches(run, 12, checksum_of(event));
   return event;
+}
+
+// A signal that nobody has waited for yet has no more than this.
+Event as_stored(const Event& signal) {
+  Event stored;
+  stored.at = signal.at;
+  stored.kind = Event::Kind::signal;
+  stored.name = signal.name;
+  stored.value = signal.value;
+  return stored;
 }
 
 }  // namespace
@@ -123,7 +137,7 @@ void RunTables::append(std::int64_t seq, const Event& event) {
   } else {
     run.bind(std::nullopt).bind(std::nullopt);
   }
-  run.done();
+  run.bind(std::int64_t{checksum_to_store(checksum_of(event), event.damaged)}).done();
 }
 
 std::vector<Event> RunTables::events(std::int64_t seq, std::int64_t after, std::int32_t limit, PageBudget& budget) {
@@ -168,7 +182,9 @@ void RunTables::erase_wait(std::int64_t seq, std::int32_t step) { Run(erase_wait
 void RunTables::erase_waits(std::int64_t seq) { Run(erase_waits_).bind(seq).done(); }
 
 void RunTables::put_signal(std::int64_t seq, const Event& signal) {
-  Run(put_signal_).bind(seq).bind(signal.no).bind(signal.at).bind(signal.name).bind(signal.value).done();
+  Run run(put_signal_);
+  run.bind(seq).bind(signal.no).bind(signal.at).bind(signal.name).bind(signal.value);
+  run.bind(std::int64_t{checksum_to_store(checksum_of(as_stored(signal)), signal.damaged)}).done();
 }
 
 std::optional<Event> RunTables::take_signal(std::int64_t seq, const std::string& name) {
@@ -181,9 +197,24 @@ std::optional<Event> RunTables::take_signal(std::int64_t seq, const std::string&
     signal.no = run.int64(0);
     signal.at = run.time(1);
     signal.value = run.text_if(2);
+    signal.damaged = !matches(run, 3, checksum_of(signal));
   }
   Run(erase_signal_).bind(seq).bind(signal.no).done();
   return signal;
+}
+
+bool RunTables::signals_are_sound(std::int64_t seq) {
+  Run run(signals_);
+  run.bind(seq);
+  while (run.next()) {
+    Event signal;
+    signal.kind = Event::Kind::signal;
+    signal.at = run.time(0);
+    signal.name = run.text(1);
+    signal.value = run.text_if(2);
+    if (!matches(run, 3, checksum_of(signal))) return false;
+  }
+  return true;
 }
 
 }  // namespace hapax::sqlite

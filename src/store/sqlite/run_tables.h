@@ -41,12 +41,13 @@ class RunTables {
 
   void put_signal(std::int64_t seq, const Event& signal);
   std::optional<Event> take_signal(std::int64_t seq, const std::string& name);
+  bool signals_are_sound(std::int64_t seq);
 
  private:
   Statement load_, insert_, save_, erase_, latest_, steps_;
   Statement append_, events_, erase_events_;
   Statement put_wait_, waits_of_, waits_on_, erase_wait_, erase_waits_;
-  Statement put_signal_, find_signal_, erase_signal_, erase_signals_;
+  Statement put_signal_, find_signal_, signals_, erase_signal_, erase_signals_;
 };
 
 }  // namespace hapax::sqlite

@@ -370,8 +370,22 @@ DROP INDEX keys;
 CREATE INDEX keys ON executions (key_hash, queue_no) WHERE key_hash IS NOT NULL;
 )sql";
 
-constexpr std::array<Migration, 6> kMigrations{
-    {{1, kTasks}, {2, kWorkflows}, {3, kReports}, {4, kActivities}, {5, kStoreIdentity}, {6, kListsWithinNamespaces}}};
+constexpr const char* kChecksums = R"sql(
+-- CRC-32C of what is stored (core/checksum.h); NULL: written before there were any.
+ALTER TABLE executions ADD COLUMN state_sum INTEGER;
+ALTER TABLE executions ADD COLUMN fact_sum INTEGER;
+ALTER TABLE failed_attempts ADD COLUMN sum INTEGER;
+ALTER TABLE events ADD COLUMN sum INTEGER;
+ALTER TABLE signals ADD COLUMN sum INTEGER;
+)sql";
+
+constexpr std::array<Migration, 7> kMigrations{{{1, kTasks},
+                                                {2, kWorkflows},
+                                                {3, kReports},
+                                                {4, kActivities},
+                                                {5, kStoreIdentity},
+                                                {6, kListsWithinNamespaces},
+                                                {7, kChecksums}}};
 
 bool is_empty(Connection& connection) {
   return connection.read_integer("SELECT count(*) FROM sqlite_schema") == 0 &&

@@ -118,7 +118,9 @@ class SqliteStore final : public Store {
     return read([&](Tables& tables) {
       const auto row = tables.load_state(run);
       PageBudget budget;
-      return row ? tables.runs().events(row->seq, after, limit, budget) : std::vector<Event>();
+      auto events = row ? tables.runs().events(row->seq, after, limit, budget) : std::vector<Event>();
+      for (const Event& event : events) require_sound(run, event);
+      return events;
     });
   }
 
@@ -134,8 +136,13 @@ class SqliteStore final : public Store {
     return read([&](Tables& tables) -> std::optional<Execution> {
       auto row = tables.load_all(id);
       if (!row || row->execution.name_space != name_space) return std::nullopt;
+      require_sound(row->execution);
       return std::move(row->execution);
     });
+  }
+
+  Inspection inspect(const std::string& from, std::int32_t limit) override {
+    return read([&](Tables& tables) { return sqlite::inspect(tables, from, limit); });
   }
 
   Page list(const ListFilter& filter) override {

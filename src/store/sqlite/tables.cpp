@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/checksum.h"
 #include "store/sqlite/activity_tables.h"
 #include "store/sqlite/run_tables.h"
 #include "store/sqlite/verbs.h"
@@ -26,7 +27,7 @@ struct Tables::Statements {
         erase_large(db, "DELETE FROM large_inputs WHERE seq = ?"),
         erase_attempts(db, "DELETE FROM failed_attempts WHERE seq = ?"),
         attempts(db, kSelectAttempts),
-        insert_attempt(db, "INSERT INTO failed_attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+        insert_attempt(db, "INSERT INTO failed_attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
         running(db, "SELECT count(*) FROM executions INDEXED BY running WHERE status = 1 AND queue_no = ?"),
         running_with_key(db,
                          "SELECT count(*) FROM executions INDEXED BY running"
@@ -178,7 +179,10 @@ void Tables::load_attempts(Row& row) {
   if (row.failures == 0) return;
   Run run(statements_->attempts);
   run.bind(row.seq);
-  while (run.next()) row.execution.failed_attempts.push_back(read_attempt(run));
+  while (run.next()) {
+    const AttemptRecord& record = row.execution.failed_attempts.emplace_back(read_attempt(run));
+    if (!matches(run, kAttemptChecksum, checksum_of(record))) row.execution.damaged = true;
+  }
 }
 
 bool Tables::exists(const ExecutionId& id) {
@@ -215,7 +219,7 @@ void Tables::insert_attempts(const Row& row, std::size_t known) {
     Run run(statements_->insert_attempt);
     run.bind(row.seq).bind(ordinal).bind(record.attempt).bind(record.worker).bind(record.started_at);
     run.bind(record.ended_at).bind(record.error.type).bind(record.error.message).bind(record.secret);
-    run.bind(static_cast<std::int32_t>(record.reported)).done();
+    run.bind(static_cast<std::int32_t>(record.reported)).bind(std::int64_t{checksum_of(record)}).done();
   }
 }
 

@@ -80,6 +80,7 @@ class Purge {
 };
 
 // Reading. Each is called within one transaction, so that it sees one state of the data.
+Inspection inspect(Tables& tables, const std::string& from, std::int32_t limit);
 Page list(Tables& tables, const ListFilter& filter);
 std::vector<QueueCount> count(Tables& tables, const std::optional<std::string>& name_space);
 std::optional<FoundIdentity> find_identity(Tables& tables, const QueuePolicies& policies, const IdentityHash& hash,

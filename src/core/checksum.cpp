@@ -1,0 +1,135 @@
+#include "core/checksum.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+#include "core/failure.h"
+
+namespace hapax {
+
+namespace {
+
+constexpr std::uint32_t kPolynomial = 0x82f63b78;  // reflected
+
+constexpr std::array<std::uint32_t, 256> make_table() {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (crc & 1 ? kPolynomial : 0);
+    table[byte] = crc;
+  }
+  return table;
+}
+
+constexpr auto kTable = make_table();
+
+std::uint32_t by_table(std::uint32_t crc, const char* bytes, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) crc = (crc >> 8) ^ kTable[(crc ^ static_cast<std::uint8_t>(bytes[i])) & 0xff];
+  return crc;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::uint32_t crc, const char* bytes, std::size_t size) {
+  std::uint64_t wide = crc;
+  for (; size >= 8; bytes += 8, size -= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, 8);
+    wide = __builtin_ia32_crc32di(wide, word);
+  }
+  crc = static_cast<std::uint32_t>(wide);
+  for (; size > 0; ++bytes, --size) crc = __builtin_ia32_crc32qi(crc, static_cast<std::uint8_t>(*bytes));
+  return crc;
+}
+
+const bool kHasInstruction = __builtin_cpu_supports("sse4.2") != 0;
+#endif
+
+}  // namespace
+
+std::uint32_t crc32c(std::string_view bytes, std::uint32_t before) {
+#if defined(__x86_64__)
+  if (kHasInstruction) return ~by_instruction(~before, bytes.data(), bytes.size());
+#endif
+  return ~by_table(~before, bytes.data(), bytes.size());
+}
+
+Checksum& Checksum::add(std::string_view bytes) {
+  add(std::int64_t{std::ssize(bytes)});
+  crc_ = crc32c(bytes, crc_);
+  return *this;
+}
+
+Checksum& Checksum::add(std::int64_t number) {
+  std::array<char, 8> little{};
+  for (std::size_t i = 0; i < little.size(); ++i)
+    little[i] = static_cast<char>(static_cast<std::uint64_t>(number) >> 8 * i);
+  crc_ = crc32c({little.data(), little.size()}, crc_);
+  return *this;
+}
+
+std::uint32_t checksum_of_facts(const Execution& e, std::string_view parent_workflow_id) {
+  const std::string_view hash(reinterpret_cast<const char*>(e.input_hash.bytes.data()), e.input_hash.bytes.size());
+  return Checksum()
+      .add(e.type)
+      .add(e.idempotency_key)
+      .add(e.concurrency_key)
+      .add(parent_workflow_id)
+      .add(hash)
+      .add(e.input)
+      .value();
+}
+
+std::uint32_t checksum_of_state(const Execution& e) {
+  return Checksum()
+      .add(static_cast<std::int32_t>(e.status))
+      .add(e.run_at)
+      .add(e.attempt)
+      .add(e.attempt_limit)
+      .add(e.started_at)
+      .add(e.finished_at)
+      .add(e.worker)
+      .add(e.error)
+      .add(e.result)
+      .value();
+}
+
+std::uint32_t checksum_of(const AttemptRecord& record) {
+  return Checksum()
+      .add(record.attempt)
+      .add(record.worker)
+      .add(record.started_at)
+      .add(record.ended_at)
+      .add(record.error)
+      .value();
+}
+
+std::uint32_t checksum_of(const Event& event) {
+  return Checksum()
+      .add(event.at)
+      .add(static_cast<std::int32_t>(event.kind))
+      .add(event.step)
+      .add(event.name)
+      .add(event.key)
+      .add(event.until)
+      .add(event.value)
+      .add(event.error)
+      .value();
+}
+
+std::string describe_damage(const ExecutionId& id) {
+  return fmt::format(
+      "what is stored of {} does not match its checksum: run `hapax doctor --deep`, and restore it from a backup",
+      id.to_string());
+}
+
+void require_sound(const Execution& execution) {
+  if (execution.damaged) throw Failure(Failure::Code::corrupt, describe_damage(execution.id));
+}
+
+void require_sound(const ExecutionId& run, const Event& event) {
+  if (event.damaged) throw Failure(Failure::Code::corrupt, describe_damage(run));
+}
+
+}  // namespace hapax

@@ -1,0 +1,78 @@
+"""Flipped bytes in the store's file: whatever is answered is what was written, or a 503 that says so."""
+
+import random
+import re
+
+import pytest
+
+from caller import Caller
+from command import Command
+
+COUNT = 200
+
+
+@pytest.fixture
+def written(start_server):
+    """A server with tasks, some of them completed; what was written; and its file, closed."""
+    server = start_server()
+    caller = Caller(server)
+    inputs, results = {}, {}
+    for n in range(COUNT):
+        input = {"n": n, "text": f"payload-{n:04}-" + "x" * (20 + n * 17 % 3000)}
+        inputs[caller.create(queue="q", input=input)["id"]] = input
+    for claim in caller.http.post("/v1/claims", {"queues": ["q"], "limit": COUNT // 2}).json["claims"]:
+        result = {"done": claim["execution"]["id"], "text": "result-" + "y" * 50}
+        report = {"lease": claim["lease"], "result": result}
+        assert caller.http.post("/v1/claims/finish", {"reports": [report]}).status == 200
+        results[claim["execution"]["id"]] = result
+    server.stop()
+    return server, inputs, results
+
+
+def flip_payloads(server, count):
+    """Flips one bit in that many payloads."""
+    content = bytearray(server.database.read_bytes())
+    places = [match.start() + 3 for match in re.finditer(rb"payload-\d{4}|result-y", content)]
+    for place in random.Random(17).sample(places, count):
+        content[place] ^= 1 << 2
+    server.database.write_bytes(content)
+
+
+def test_what_is_answered_is_what_was_written_or_says_that_it_is_damaged(written):
+    server, inputs, results = written
+    flip_payloads(server, 40)
+    server.start()
+    caller = Caller(server)
+
+    damaged = set()
+    for id, input in inputs.items():
+        answer = caller.http.get(f"/v1/tasks/{id}")
+        if answer.status == 503:
+            assert answer.json["error"] == "StoreCorrupt"
+            damaged.add(id)
+        else:
+            assert answer.status == 200
+            assert answer.json["input"] == input
+            assert answer.json.get("result") == results.get(id)
+    assert len(damaged) > 20
+
+    page = caller.http.get("/v1/tasks?limit=1000").json
+    assert {entry["id"] for entry in page["damaged"]} == damaged
+    assert {entry["error"] for entry in page["damaged"]} == {"StoreCorrupt"}
+    assert {execution["id"] for execution in page["executions"]} == set(inputs) - damaged
+
+    claims = caller.http.post("/v1/claims", {"queues": ["q"], "limit": COUNT}).json["claims"]
+    assert {claim["execution"]["id"] for claim in claims} == set(inputs) - set(results) - damaged
+    for claim in claims:
+        assert claim["execution"]["input"] == inputs[claim["execution"]["id"]]
+
+
+def test_doctor_names_what_is_damaged(written, tmp_path):
+    server, _, _ = written
+    doctor = Command(tmp_path, ["--store", f"sqlite:{server.database}"])
+    assert "none of them damaged" in doctor.ok("doctor", "--deep").out
+    flip_payloads(server, 10)
+    ended = doctor.run("doctor", "--deep")
+    assert ended.code == 1
+    assert "restore" in ended.out
+    assert len(re.findall(r"^fail  damage", ended.out, re.MULTILINE)) >= 5
