@@ -11,6 +11,7 @@ EngineOptions engine_options(const Config& config) {
   options.store_timeout = config.store_timeout;
   options.cleanup_interval = config.cleanup_interval;
   options.request_ttl = config.request_ttl;
+  options.request_cleanup_interval = config.request_cleanup_interval;
   options.queues = config.queues;
   options.types = config.types;
   options.activities = config.activities;

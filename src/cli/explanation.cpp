@@ -12,24 +12,12 @@ namespace hapax {
 
 namespace {
 
-bool from_file(const TypeView& type, std::string_view setting) {
-  return std::find(type.from_file.begin(), type.from_file.end(), setting) != type.from_file.end();
-}
-
-std::string declared_where(const TypeView& type, std::string_view setting) {
-  return from_file(type, setting) ? "in the configuration file" : "by its settings";
-}
-
 std::string when(Time time, Time now) { return fmt::format("{} ({})", format_time(time), relative(time, now)); }
 
 Strategy strategy_of(const ExplanationFacts& facts) {
   if (facts.request.idempotency_key) return Strategy::caller_provided;
   if (facts.request.identity) return *facts.request.identity;
-  if (facts.type.declared) return facts.type.settings.identity.value_or(Strategy::strict);
-  const auto* receipt = std::get_if<Receipt>(&facts.result);
-  if (receipt) return receipt->match ? receipt->match->identity.strategy : Strategy::always_unique;
-  return std::get<Refusal>(facts.result).code == Refusal::Code::idempotency_key_required ? Strategy::caller_provided
-                                                                                         : Strategy::strict;
+  return facts.type.identity.strategy;
 }
 
 // Which of the four rules chose the strategy.
@@ -39,10 +27,13 @@ std::string reason_for(const ExplanationFacts& facts) {
     return fmt::format("because the submission has a key, '{}'", *facts.request.idempotency_key);
   }
   if (facts.request.identity) return "because the submission says so";
-  if (facts.type.declared && facts.type.settings.identity) {
-    return fmt::format("as '{}' is declared {}", type, declared_where(facts.type, "identity"));
+  switch (facts.type.identity.source) {
+    case TypeIdentity::Source::file: return fmt::format("as '{}' is declared in the configuration file", type);
+    case TypeIdentity::Source::api: return fmt::format("as '{}' is declared by its settings", type);
+    case TypeIdentity::Source::declared:
+      return fmt::format("because '{}' is declared and names no identity of its own", type);
+    case TypeIdentity::Source::undeclared: break;
   }
-  if (facts.type.declared) return fmt::format("because '{}' is declared and names no identity of its own", type);
   return fmt::format("because '{}' is not declared, and [identity] undeclared says so", type);
 }
 
@@ -155,9 +146,9 @@ void explain_receipt(const ExplanationFacts& facts, const Receipt& receipt, Expl
   add("reuse", describe_reuse(facts, execution.status));
   if (on_duplicate_of(facts) == OnDuplicate::error) {
     out.outcome = "already_exists";
-    const bool closed = is_closed(execution.status);
+    const bool completed = execution.status == Status::completed;
     add("outcome", fmt::format("refused with {}, because on_duplicate is \"error\"; nothing is created",
-                               closed ? "TaskAlreadyCompleted" : "TaskAlreadyExists"));
+                               completed ? "TaskAlreadyCompleted" : "TaskAlreadyExists"));
   } else {
     out.outcome = "duplicate";
     std::string text = "a duplicate: nothing is created, the answer is the owner";
@@ -187,13 +178,19 @@ void explain_refusal(const ExplanationFacts& facts, const Refusal& refusal, Expl
   if (facts.found) add("hash", facts.found->entry.identity.hash.to_string());
   add("owner", describe_owner(owner, facts.now));
   add("reuse", describe_reuse(facts, owner.status));
-  add("input", fmt::format("this one is {}, the owner's is {}",
-                           refusal.input_hash ? refusal.input_hash->to_string()
-                                              : hash_input(canonical_json(facts.request.input)).to_string(),
-                           facts.found ? facts.found->entry.input_hash.to_string() : owner.input_hash.to_string()));
-  add("outcome",
-      "a conflict: the key stands for another input; nothing is created. Send the same input, or choose "
-      "another key for another intent");
+  const InputHash own = refusal.input_hash.value_or(hash_input(canonical_json(facts.request.input)));
+  const InputHash theirs = facts.found ? facts.found->entry.input_hash : owner.input_hash;
+  const bool of_type = owner.type.empty() ? own == theirs : owner.type != facts.request.type;
+  add("input", fmt::format("this one is {}, the owner's is {}", own.to_string(), theirs.to_string()));
+  if (of_type) {
+    add("outcome",
+        "a conflict: the key stands for another type; nothing is created. Choose another key, or a scope that the "
+        "two types do not share");
+  } else {
+    add("outcome",
+        "a conflict: the key stands for another input; nothing is created. Send the same input, or choose "
+        "another key for another intent");
+  }
   const bool open = !is_closed(owner.status);
   if (facts.found) {
     add("expires", describe_expiry(open ? facts.found->entry.expires_at : facts.found->expires_at, open, facts.now));

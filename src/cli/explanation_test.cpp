@@ -52,12 +52,13 @@ TEST(Explanation, SaysWhichRuleChoseTheStrategy) {
   by_type.type.declared = true;
   by_type.type.settings.identity = Strategy::contextual;
   by_type.type.settings.identity_fields = {{"/order_id", "/day"}};
-  by_type.type.from_file = {"identity"};
+  by_type.type.identity = {Strategy::contextual, TypeIdentity::Source::file};
   EXPECT_EQ(line(explain(by_type), "identity"),
             "contextual, as 'charge' is declared in the configuration file: the same /order_id, /day is the same task");
 
   auto by_default = facts(Strategy::strict, true);
   by_default.type.declared = true;
+  by_default.type.identity = {Strategy::strict, TypeIdentity::Source::declared};
   EXPECT_THAT(line(explain(by_default), "identity"),
               StartsWith("strict, because 'charge' is declared and names no identity of its own"));
 

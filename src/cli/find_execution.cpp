@@ -19,6 +19,16 @@ void require_workflow_id(const std::string& flag, const std::string& text) {
   if (const auto wrong = check_idempotency_key(text)) throw CommandError(kUsage, flag + " " + *wrong);
 }
 
+std::vector<Event> read_history(Engine& engine, const std::string& name_space, const ExecutionId& run) {
+  constexpr std::int32_t kPage = 1000;
+  std::vector<Event> events;
+  while (true) {
+    const auto page = engine.history(name_space, run, events.empty() ? 0 : events.back().no, kPage);
+    if (page.empty()) return events;
+    events.insert(events.end(), page.begin(), page.end());
+  }
+}
+
 CommandError workflow_not_found(const std::string& workflow_id) {
   return CommandError(
       kNotFound,

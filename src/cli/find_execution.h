@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "engine/engine.h"
@@ -15,6 +16,9 @@ std::optional<Execution> find_execution(Engine& engine, const std::string& name_
 
 // Throws CommandError for a text that cannot be a workflow id.
 void require_workflow_id(const std::string& flag, const std::string& text);
+
+// All of a run's history.
+std::vector<Event> read_history(Engine& engine, const std::string& name_space, const ExecutionId& run);
 
 CommandError workflow_not_found(const std::string& workflow_id);
 

@@ -73,6 +73,18 @@ Fields describe(const Execution& execution, Time now) {
   return fields;
 }
 
+// The steps for which a task or workflow of before stands: they ran nothing.
+void print_shared_steps(const Program& program, const Target& target, const Execution& run) {
+  Table table({">step", "type", "stands for", "which was"});
+  for (const Event& event : read_history(*target.engine, target.name_space, run.id)) {
+    if (!stands_for_before(event)) continue;
+    table.add({std::to_string(event.step), event.name, event.execution ? event.execution->to_string() : "",
+               Cell(std::string(to_string(*event.status)), colour_of(*event.status))});
+  }
+  if (table.empty()) return;
+  program.out << "\n" << table.render(Paint::of(program), program.terminal ? terminal_width() : std::nullopt);
+}
+
 int get(const Program& program, const GetFlags& flags) {
   require_workflow_id("ID", flags.id);
   const Target target = flags.target.open(program);
@@ -95,6 +107,7 @@ int get(const Program& program, const GetFlags& flags) {
     }
     program.out << "\n" << table.render(paint, program.terminal ? terminal_width() : std::nullopt);
   }
+  if (execution->kind == Kind::workflow) print_shared_steps(program, target, *execution);
   program.out.flush();
   return kOk;
 }

@@ -13,8 +13,6 @@ namespace hapax {
 
 namespace {
 
-constexpr std::int32_t kPage = 1000;
-
 struct HistoryFlags {
   TargetFlags target;
   std::string workflow_id;
@@ -26,15 +24,6 @@ Execution find_run(const Target& target, const HistoryFlags& flags) {
                                                  : find_execution(*target.engine, target.name_space, flags.workflow_id);
   if (!run || run->kind != Kind::workflow) throw workflow_not_found(flags.run.value_or(flags.workflow_id));
   return *run;
-}
-
-std::vector<Event> read(const Target& target, const ExecutionId& run) {
-  std::vector<Event> events;
-  while (true) {
-    const auto page = target.engine->history(target.name_space, run, events.empty() ? 0 : events.back().no, kPage);
-    if (page.empty()) return events;
-    events.insert(events.end(), page.begin(), page.end());
-  }
 }
 
 void print_json(std::ostream& out, const Execution& run, const std::vector<Event>& events) {
@@ -53,7 +42,7 @@ int history(const Program& program, const HistoryFlags& flags) {
   require_workflow_id("WORKFLOW_ID", flags.workflow_id);
   const Target target = flags.target.open(program);
   const Execution run = find_run(target, flags);
-  const std::vector<Event> events = read(target, run.id);
+  const std::vector<Event> events = read_history(*target.engine, target.name_space, run.id);
   if (flags.target.json()) {
     print_json(program.out, run, events);
   } else {

@@ -60,12 +60,31 @@ Json& object_member(Json& object, const std::string& name) {
   return object.members.emplace_back(name, json_object()).second;
 }
 
-void change(Json& document, const KnownSetting& setting, const std::string& text) {
+// What is taken back is left out, or a null.
+enum class TakenBack { left_out, null };
+
+void change(Json& document, const KnownSetting& setting, const std::string& text, TakenBack taken_back) {
   const auto dot = setting.name.find('.');
   Json& object = dot == std::string::npos ? document : object_member(document, setting.name.substr(0, dot));
   const std::string name = dot == std::string::npos ? setting.name : setting.name.substr(dot + 1);
   erase_member(object, name);
-  if (!text.empty()) object.members.emplace_back(name, value_of(setting, text));
+  if (!text.empty()) {
+    object.members.emplace_back(name, value_of(setting, text));
+  } else if (taken_back == TakenBack::null) {
+    object.members.emplace_back(name, Json());
+  }
+}
+
+void change_all(Json& document, const std::vector<std::string>& words, const std::vector<KnownSetting>& known,
+                TakenBack taken_back) {
+  for (const std::string& word : words) {
+    const auto equals = word.find('=');
+    if (equals == std::string::npos) {
+      throw CommandError(kUsage, fmt::format("\"{0}\" sets nothing; write NAME=VALUE, or NAME= to take it back", word));
+    }
+    if (!is_valid_utf8(word)) throw CommandError(kUsage, "a setting must be UTF-8");
+    change(document, require_setting(word.substr(0, equals), known), word.substr(equals + 1), taken_back);
+  }
 }
 
 std::string value_in_words(const Json& value) {
@@ -82,15 +101,14 @@ Json change_settings(const std::string& current, const std::vector<std::string>&
                      const std::vector<std::string>& words, const std::vector<KnownSetting>& known) {
   Json document = parse_json(current);
   for (const std::string& name : from_file) erase_member(document, name);
-  for (const std::string& word : words) {
-    const auto equals = word.find('=');
-    if (equals == std::string::npos) {
-      throw CommandError(kUsage, fmt::format("\"{0}\" sets nothing; write NAME=VALUE, or NAME= to take it back", word));
-    }
-    if (!is_valid_utf8(word)) throw CommandError(kUsage, "a setting must be UTF-8");
-    change(document, require_setting(word.substr(0, equals), known), word.substr(equals + 1));
-  }
+  change_all(document, words, known, TakenBack::left_out);
   return document;
+}
+
+Json settings_patch(const std::vector<std::string>& words, const std::vector<KnownSetting>& known) {
+  Json patch = json_object();
+  change_all(patch, words, known, TakenBack::null);
+  return patch;
 }
 
 CommandError setting_error(const InvalidField& error) {

@@ -23,6 +23,9 @@ struct KnownSetting {
 Json change_settings(const std::string& current, const std::vector<std::string>& from_file,
                      const std::vector<std::string>& words, const std::vector<KnownSetting>& known);
 
+// The words as a patch: NAME=VALUE sets, NAME= is a null, which takes it back. Throws as change_settings() does.
+Json settings_patch(const std::vector<std::string>& words, const std::vector<KnownSetting>& known);
+
 // A value that the setting does not take.
 CommandError setting_error(const InvalidField& error);
 

@@ -16,12 +16,20 @@ std::string clock_time(Time at, bool with_date) {
   return with_date ? text.substr(0, 10) + " " + text.substr(11, 12) : text.substr(11, 12);
 }
 
+// By an identity that they share: then this step ran nothing of its own.
+std::string describe_before(const Event& event) {
+  if (!stands_for_before(event)) return "";
+  return fmt::format(", for which one of before stands ({}, {})", to_string(*event.status),
+                     event.execution ? event.execution->to_string() : "");
+}
+
 std::string describe_command(const Event& event) {
   switch (event.kind) {
-    case Event::Kind::task: return "task " + event.name;
+    case Event::Kind::task: return "task " + event.name + describe_before(event);
     case Event::Kind::sleep: return "sleep until " + format_time(event.until.value_or(event.at));
     case Event::Kind::wait_signal: return "wait for signal " + event.name;
-    case Event::Kind::child: return fmt::format("child {} {}", event.name, event.key.value_or(""));
+    case Event::Kind::child:
+      return fmt::format("child {} {}{}", event.name, event.key.value_or(""), describe_before(event));
     case Event::Kind::side_effect: return "side effect " + event.name;
     case Event::Kind::version: return "version of " + event.name;
     default: return std::string(to_string(event.kind));

@@ -55,6 +55,14 @@ TEST(Timeline, AStepAndWhatCameOfItAreOneLine) {
             "   2  12:00:00.400  wait for signal approve  waiting       4m\n");
 }
 
+TEST(Timeline, AStepForWhichATaskOfBeforeStandsSaysSo) {
+  Event shared = event(1, Event::Kind::task, 20ms, 1, "charge");
+  shared.execution = ExecutionId();
+  shared.status = Status::completed;
+  EXPECT_NE(lines(run(), {shared}).find("task charge, for which one of before stands (completed, 00000000-"),
+            std::string::npos);
+}
+
 TEST(Timeline, EveryKindOfEventHasItsWords) {
   std::vector<Event> events{event(1, Event::Kind::side_effect, 1ms, 1, "uuid"),
                             event(2, Event::Kind::version, 1ms, 2, "tax"),

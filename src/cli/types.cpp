@@ -10,6 +10,7 @@
 #include "cli/table.h"
 #include "cli/target.h"
 #include "core/field.h"
+#include "wire/error_code.h"
 #include "wire/write_answer.h"
 
 namespace hapax {
@@ -34,6 +35,23 @@ struct TypeFlags {
   std::vector<std::string> words;
 };
 
+// What decides how submissions without a key are told apart.
+std::string describe_identity(const TypeIdentity& identity) {
+  const std::string_view strategy = to_string(identity.strategy);
+  switch (identity.source) {
+    case TypeIdentity::Source::file: return fmt::format("{}, stated in the configuration file", strategy);
+    case TypeIdentity::Source::api: return fmt::format("{}, stated by its settings", strategy);
+    case TypeIdentity::Source::declared:
+      return fmt::format("{}: it is declared and states none (steps of workflows: {})", strategy,
+                         to_string(identity.of_steps()));
+    case TypeIdentity::Source::undeclared: break;
+  }
+  return fmt::format("{}: it is not declared, and [identity] undeclared says so (steps of workflows: {})", strategy,
+                     to_string(identity.of_steps()));
+}
+
+bool is_known(const TypeView& type) { return type.declared || type.settings != TypeSettings(); }
+
 void print(const Program& program, const TypeFlags& flags, const TypeView& type) {
   if (flags.target.json()) {
     JsonWriter out;
@@ -43,7 +61,8 @@ void print(const Program& program, const TypeFlags& flags, const TypeView& type)
   }
   const std::string settings = settings_in_words(type.settings.to_json());
   std::vector<std::pair<std::string, Cell>> fields{{"type", Cell(type.name, Colour::bold)},
-                                                   {"declared", type.declared ? "yes" : "no"},
+                                                   {"declared", type.declared ? "yes" : "no, only tuned"},
+                                                   {"identity", describe_identity(type.identity)},
                                                    {"settings", settings.empty() ? "none" : settings}};
   if (!type.from_file.empty()) fields.emplace_back("from the file", fmt::format("{}", fmt::join(type.from_file, " ")));
   program.out << render_fields(Paint::of(program), fields) << std::flush;
@@ -59,11 +78,10 @@ int list(const Program& program, const TypeFlags& flags) {
     program.out << out.end_array().end_object().text() << std::endl;
     return kOk;
   }
-  Table table({"type", "queue", "identity", "settings"});
+  Table table({"type", "queue", "identity", "from", "settings"});
   for (const TypeView& type : types) {
-    table.add({type.name, type.settings.queue.value_or("default"),
-               std::string(to_string(type.settings.identity.value_or(Strategy::strict))),
-               settings_in_words(type.settings.to_json())});
+    table.add({type.name, type.settings.queue.value_or("default"), std::string(to_string(type.identity.strategy)),
+               std::string(wire::to_string(type.identity.source)), settings_in_words(type.settings.to_json())});
   }
   if (table.empty() && program.terminal) {
     program.out << "no types are declared; tasks of any type work without" << std::endl;
@@ -77,9 +95,9 @@ int show(const Program& program, const TypeFlags& flags) {
   require_name("TYPE", flags.name);
   const Target target = flags.target.open(program);
   const TypeView type = target.engine->type(target.name_space, flags.name);
-  if (!type.declared) {
-    throw CommandError(kNotFound, fmt::format("the type \"{0}\" is not declared; declare it with: hapax types set {0} "
-                                              "NAME=VALUE",
+  if (!is_known(type)) {
+    throw CommandError(kNotFound, fmt::format("the type \"{0}\" is not declared and has no settings; set some with: "
+                                              "hapax types set {0} NAME=VALUE",
                                               flags.name));
   }
   print(program, flags, type);
@@ -88,12 +106,11 @@ int show(const Program& program, const TypeFlags& flags) {
 
 int set(const Program& program, const TypeFlags& flags) {
   require_name("TYPE", flags.name);
-  change_settings("{}", {}, flags.words, known_settings());  // what is misspelt is told before anything is opened
+  const Json patch =
+      settings_patch(flags.words, known_settings());  // what is misspelt is told before anything is opened
   const Target target = flags.target.open_or_create(program);
-  const TypeView before = target.engine->type(target.name_space, flags.name);
-  const Json document = change_settings(before.settings.to_json(), before.from_file, flags.words, known_settings());
   try {
-    print(program, flags, target.engine->put_type(target.name_space, flags.name, TypeSettings::parse(document)));
+    print(program, flags, target.engine->patch_type(target.name_space, flags.name, patch));
   } catch (const InvalidField& error) {
     throw setting_error(error);
   }
@@ -103,7 +120,7 @@ int set(const Program& program, const TypeFlags& flags) {
 }  // namespace
 
 void add_types(CLI::App& app, const Program& program, Action& action) {
-  auto* command = app.add_subcommand("types", "Declared types: list, show, set");
+  auto* command = app.add_subcommand("types", "The settings of types: list, show, set");
   auto flags = std::make_shared<TypeFlags>();
   flags->target.add(*command);
   const auto add = [&](const std::string& name, const std::string& description, bool named, auto run) {
@@ -117,7 +134,7 @@ void add_types(CLI::App& app, const Program& program, Action& action) {
   add("show", "Show one", true, show);
   std::string names;
   for (const KnownSetting& setting : known_settings()) names += (names.empty() ? "" : ", ") + setting.name;
-  add("set", "Declare it; set NAME=VALUE, the other settings stay", true, set)
+  add("set", "Set NAME=VALUE; the other settings stay, and what is the same, unless you set identity", true, set)
       ->add_option("SETTING", flags->words, "NAME=VALUE, or NAME= to take it back: " + names)
       ->type_name("");
   command->callback([&program, &action, flags] {

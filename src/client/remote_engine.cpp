@@ -7,6 +7,7 @@
 
 #include "client/remote_activities.h"
 #include "client/remote_server.h"
+#include "core/canonical_json.h"
 #include "wire/event.h"
 #include "wire/read_answer.h"
 #include "wire/write_request.h"
@@ -60,6 +61,7 @@ class RemoteEngine final : public Engine {
   TypeView type(const std::string& name_space, const std::string& name) override;
   std::vector<TypeView> types(const std::string& name_space) override;
   TypeView put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) override;
+  TypeView patch_type(const std::string& name_space, const std::string& name, const Json& patch) override;
 
   Activities& activities() override { return activities_; }
 
@@ -402,6 +404,12 @@ std::vector<TypeView> RemoteEngine::types(const std::string&) {
 
 TypeView RemoteEngine::put_type(const std::string&, const std::string& name, const TypeSettings& settings) {
   const Exchanged exchanged = server_.put("/v1/types/" + percent_encode(name), settings.to_json());
+  exchanged.require();
+  return wire::read_type(exchanged.body);
+}
+
+TypeView RemoteEngine::patch_type(const std::string&, const std::string& name, const Json& patch) {
+  const Exchanged exchanged = server_.patch("/v1/types/" + percent_encode(name), canonical_json(patch));
   exchanged.require();
   return wire::read_type(exchanged.body);
 }

@@ -124,10 +124,8 @@ Report failed(const Execution& claimed) { return {token_of(claimed), Report::Fai
 
 // The execution as far as a server tells of it.
 Execution told(Execution execution) {
-  const Execution untold;
   const bool running = execution.status == Status::running;
   execution.identity.reset();
-  execution.attempt_limit = untold.attempt_limit;
   if (execution.cancel_requested_at) execution.cancel_requested_at = execution.created_at;
   execution.cancel_by.reset();
   execution.lease_secret.reset();
@@ -392,6 +390,26 @@ TEST_F(Remote, SettingsGiveWhatTheLocalEngineGives) {
   EXPECT_EQ(remote->put_type(kSpace, "charge", type_settings).settings.to_json(), type_settings.to_json());
   ASSERT_EQ(remote->types(kSpace).size(), 1U);
   EXPECT_TRUE(remote->types(kSpace)[0].declared);
+
+  const TypeView tuned = remote->patch_type(kSpace, "tick", parse_json(R"({"max_attempts":7,"retry":{"max":"9s"}})"));
+  EXPECT_FALSE(tuned.declared);
+  EXPECT_EQ(tuned.identity, (TypeIdentity{Strategy::always_unique, TypeIdentity::Source::undeclared}));
+  const TypeView stated =
+      remote->patch_type(kSpace, "tick", parse_json(R"({"identity":"strict","max_attempts":null})"));
+  EXPECT_EQ(stated.settings.to_json(), R"({"identity":"strict","retry":{"max":"9s"}})");
+  EXPECT_EQ(stated.identity, (TypeIdentity{Strategy::strict, TypeIdentity::Source::api}));
+  EXPECT_THROW(remote->patch_type(kSpace, "tick", parse_json(R"({"max_attempts":0})")), RemoteRefusal);
+  EXPECT_EQ(remote->type(kSpace, "tick").settings, stated.settings);
+}
+
+TEST_F(Remote, ListTellsHowManyAttemptsATaskMayHave) {
+  SubmitRequest patient = request("patient");
+  patient.max_attempts = 9;
+  const ExecutionId id = create(*remote, std::move(patient));
+  EXPECT_EQ(remote->list(everything()).at(0).attempt_limit, 9);
+  finish(*remote, {failed(claim(*remote, 1, 0ms)[0])});
+  control(*remote, ControlRequest::Action::retry, id, "again");
+  EXPECT_EQ(remote->find(kSpace, id)->attempt_limit, 10);
 }
 
 TEST_F(Remote, NamespacesAreThatOfTheConnection) {

@@ -84,6 +84,10 @@ Exchanged RemoteServer::put(const std::string& path, std::string body) {
   return exchange(HttpRequest{.method = "PUT", .path = path, .body = std::move(body)});
 }
 
+Exchanged RemoteServer::patch(const std::string& path, std::string body) {
+  return exchange(HttpRequest{.method = "PATCH", .path = path, .body = std::move(body)});
+}
+
 QueryText& QueryText::add(std::string_view name, const std::optional<std::string>& value) {
   if (value) text_ += fmt::format("{}{}={}", text_.empty() ? '?' : '&', name, percent_encode(*value));
   return *this;

@@ -40,6 +40,7 @@ class RemoteServer {
   // The same as exchange() without waiting; answers on the thread of HttpClient::start().
   std::shared_ptr<HttpClient::Call> start(HttpRequest request, Repeat repeat, Reply<Exchanged> reply);
   Exchanged put(const std::string& path, std::string body);
+  Exchanged patch(const std::string& path, std::string body);
 
   // An answer read as JSON. Throws Failure if it is none.
   Exchanged parse(const HttpAnswer& answer) const;

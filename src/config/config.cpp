@@ -240,6 +240,9 @@ class ConfigReader {
 
     FieldReader requests(section("requests"), "/requests");
     if (auto days = requests.integer("ttl_days", 1, 3650)) config_.request_ttl = std::chrono::days(*days);
+    if (auto seconds = requests.integer("cleanup_interval_seconds", 1, 604'800)) {
+      config_.request_cleanup_interval = std::chrono::seconds(*seconds);
+    }
     requests.done();
   }
 

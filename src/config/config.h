@@ -44,6 +44,7 @@ struct Config {
   Duration workflow_retention = std::chrono::days(30);
   Duration cleanup_interval = std::chrono::hours(1);
   Duration request_ttl = std::chrono::days(7);
+  Duration request_cleanup_interval = std::chrono::seconds(300);
   std::map<std::string, QueueSettings> queues;
   std::map<std::string, TypeSettings> types;
   std::map<std::string, ActivitySettings> activities;

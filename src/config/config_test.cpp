@@ -41,6 +41,7 @@ TEST(Config, DefaultsAreSafe) {
   EXPECT_EQ(config.cache_redis, "");
   EXPECT_EQ(config.cleanup_interval, 1h);
   EXPECT_EQ(config.request_ttl, std::chrono::days(7));
+  EXPECT_EQ(config.request_cleanup_interval, 300s);
   EXPECT_FALSE(config.insecure);
 }
 
@@ -105,6 +106,7 @@ redis = "redis://cache:6379"
 interval = "10m"
 [requests]
 ttl_days = 3
+cleanup_interval_seconds = 60
 [tokens.shop]
 token = "s3cret"
 namespace = "shop"
@@ -128,6 +130,7 @@ namespace = "shop"
   EXPECT_EQ(config.cache_redis, "redis://cache:6379");
   EXPECT_EQ(config.cleanup_interval, 10min);
   EXPECT_EQ(config.request_ttl, 72h);
+  EXPECT_EQ(config.request_cleanup_interval, 60s);
   const QueueSettings& queue = config.queues.at("payments");
   EXPECT_EQ(queue.retention, std::chrono::days(30));
   EXPECT_EQ(queue.rate_limit->count, 100);
@@ -262,6 +265,7 @@ TEST(Config, EnvironmentOverridesTheFile) {
                                                              {"HAPAX_CACHE_REDIS", "unix:/run/redis.sock"},
                                                              {"HAPAX_CLEANUP_INTERVAL", "5m"},
                                                              {"HAPAX_REQUESTS_TTL_DAYS", "1"},
+                                                             {"HAPAX_REQUESTS_CLEANUP_INTERVAL_SECONDS", "30"},
                                                              {"HAPAX_INSECURE", "true"},
                                                              {"PATH", "/bin"}});
   EXPECT_EQ(config.store, "sqlite:other.db");
@@ -270,6 +274,7 @@ TEST(Config, EnvironmentOverridesTheFile) {
   EXPECT_EQ(config.cache_redis, "unix:/run/redis.sock");
   EXPECT_EQ(config.cleanup_interval, 5min);
   EXPECT_EQ(config.request_ttl, 24h);
+  EXPECT_EQ(config.request_cleanup_interval, 30s);
   EXPECT_TRUE(config.insecure);
 }
 

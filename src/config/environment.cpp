@@ -33,6 +33,7 @@ constexpr std::array kScalarKeys{
     ScalarKey{"cache", "redis", ValueForm::text},
     ScalarKey{"cleanup", "interval", ValueForm::text},
     ScalarKey{"requests", "ttl_days", ValueForm::number},
+    ScalarKey{"requests", "cleanup_interval_seconds", ValueForm::number},
 };
 
 std::string upper(std::string_view text) {

@@ -46,8 +46,8 @@ struct Identity {
 
   bool operator==(const Identity&) const = default;
 
-  // A duplicate of the same key must bring the same input. The other strategies cannot conflict: strict is the input
-  // itself, contextual compares only the fields it names.
+  // A duplicate of the same key must bring the same input. The other strategies cannot conflict in theirs: strict is the
+  // input itself, contextual compares only the fields it names.
   bool compares_input() const { return strategy == Strategy::caller_provided; }
 };
 

@@ -35,7 +35,29 @@ std::int64_t permits_in(const Rate& rate, std::int64_t ns) {
   return static_cast<std::int64_t>((static_cast<__int128>(ns + 1) * rate.count - 1) / period_ns(rate));
 }
 
-// No bucket is emptier than empty: a state from a slower rate, or from a clock that has since been set back, counts as that.
+// What is still owed in this time, in permits, rounded up: a change of the rate forgives no part of one.
+std::int64_t permits_owed(const Rate& rate, std::int64_t ns) {
+  return static_cast<std::int64_t>((static_cast<__int128>(ns) * rate.count + period_ns(rate) - 1) / period_ns(rate));
+}
+
+// Clocks of servers that share a bucket may differ by this much. A state that is further ahead is of a clock that was set back.
+constexpr std::int64_t kMostSkewNs = 60'000'000'000;
+
+// The state under `rate`, as of now.
+RateState settled(const Rate& rate, RateState state, Time now) {
+  const std::int64_t owed_ns = state.full_at_ns - to_ns(now), empty_ns = cost_ns(rate, rate.burst);
+  if (owed_ns <= 0) return state;
+  const bool is_known = state.rate.count > 0;
+  if (!is_known || state.rate != rate) {
+    const std::int64_t owed_now_ns =
+        is_known ? cost_ns(rate, std::min(permits_owed(state.rate, owed_ns), rate.burst)) : std::min(owed_ns, empty_ns);
+    return {to_ns(now) + owed_now_ns, rate};
+  }
+  if (owed_ns > empty_ns + kMostSkewNs) state.full_at_ns = to_ns(now) + empty_ns;
+  return state;
+}
+
+// No bucket is fuller than full, or emptier than empty.
 std::int64_t full_at_ns(const Rate& rate, const RateState& state, Time now) {
   return std::clamp(state.full_at_ns, to_ns(now), to_ns(now) + cost_ns(rate, rate.burst));
 }
@@ -65,15 +87,17 @@ std::string format_rate(const Rate& rate) {
 }
 
 std::int64_t take(const Rate& rate, RateState& state, Time now, std::int64_t wanted) {
+  state = settled(rate, state, now);
   const std::int64_t full_at = full_at_ns(rate, state, now);
   const std::int64_t room = to_ns(now) + cost_ns(rate, rate.burst) - full_at;
   const std::int64_t granted = room <= 0 ? 0 : std::min(wanted, permits_in(rate, room));
-  if (granted > 0) state.full_at_ns = full_at + cost_ns(rate, granted);
+  if (granted > 0) state = {full_at + cost_ns(rate, granted), rate};
   return granted;
 }
 
 Time next_permit(const Rate& rate, const RateState& state, Time now) {
-  const std::int64_t at_ns = full_at_ns(rate, state, now) + cost_ns(rate, 1) - cost_ns(rate, rate.burst);
+  const std::int64_t at_ns =
+      full_at_ns(rate, settled(rate, state, now), now) + cost_ns(rate, 1) - cost_ns(rate, rate.burst);
   if (at_ns <= to_ns(now)) return now;
   return from_ms((at_ns + 999'999) / 1'000'000);
 }

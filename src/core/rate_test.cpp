@@ -138,6 +138,52 @@ TEST(RateLimit, AClockThatStepsBackGivesNothingAway) {
   EXPECT_EQ(take(rate, state, kNoon + 1s, 100), 10);
 }
 
+TEST(RateLimit, AClockThatWasSetBackFarIsNotWaitedFor) {
+  const Rate rate = rate_of("10/sec");
+  RateState state;
+  take(rate, state, kNoon, 10);
+  EXPECT_EQ(take(rate, state, kNoon - 24h, 10), 0);
+  EXPECT_EQ(take(rate, state, kNoon - 24h + 1s, 10), 10);
+}
+
+TEST(RateLimit, WhatWasTakenUnderAnotherRateCountsInPermits) {
+  RateState state;
+  take(rate_of("2/day"), state, kNoon, 2);
+  const RateState slow = state;
+  EXPECT_EQ(take(rate_of("1000/sec"), state, kNoon + 1s, 5000), 998);
+  state = slow;
+  EXPECT_EQ(take(rate_of("1/min"), state, kNoon, 1), 0);  // at most an empty bucket
+  EXPECT_NE(state, slow);
+  EXPECT_EQ(next_permit(rate_of("1/min"), slow, kNoon), kNoon + 1min);
+  EXPECT_EQ(next_permit(rate_of("1/min"), state, kNoon + 30s), kNoon + 1min);
+  EXPECT_EQ(take(rate_of("1/min"), state, kNoon + 1min, 5), 1);
+}
+
+TEST(RateLimit, ALowerRateCountsWhatWasTakenUnderTheHigherOne) {
+  RateState state;
+  take(rate_of("1000/sec"), state, kNoon, 1);
+  EXPECT_EQ(take(rate_of("2/day"), state, kNoon, 5), 1);
+  EXPECT_EQ(next_permit(rate_of("2/day"), state, kNoon), kNoon + 12h);
+}
+
+TEST(RateLimit, ChangingTheRateToAndFroGivesNothingAway) {
+  std::mt19937_64 random(7);
+  const Rate slow = rate_of("3/hour"), fast = rate_of("7/min", 5);
+  RateState state;
+  take(slow, state, kNoon, 3);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(take(random() % 2 ? slow : fast, state, kNoon, 100) > 2, false) << i;
+  EXPECT_EQ(take(slow, state, kNoon, 1), 0);
+}
+
+// Stored by a version that did not keep the rate.
+TEST(RateLimit, AStateOfAnUnknownRateIsAtMostAnEmptyBucket) {
+  RateState state{to_ms(kNoon + 24h) * 1'000'000, {}};
+  EXPECT_EQ(take(rate_of("10/sec"), state, kNoon, 10), 0);
+  EXPECT_EQ(take(rate_of("10/sec"), state, kNoon + 1s, 100), 10);
+  RateState nearly_full{to_ms(kNoon + 100ms) * 1'000'000, {}};
+  EXPECT_EQ(take(rate_of("10/sec"), nearly_full, kNoon, 100), 9);
+}
+
 TEST(RateLimit, TheFastestRateDoesNotOverflow) {
   const Rate rate = rate_of("1000000000/sec");
   RateState state;

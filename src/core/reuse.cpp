@@ -30,4 +30,10 @@ Verdict decide(Status owner, Reuse reuse) {
   return Verdict::duplicate;
 }
 
+Difference difference(const Execution& submission, const Execution& owner) {
+  if (submission.type != owner.type) return Difference::type;
+  const bool compares_input = submission.identity && submission.identity->compares_input();
+  return compares_input && submission.input_hash != owner.input_hash ? Difference::input : Difference::none;
+}
+
 }  // namespace hapax

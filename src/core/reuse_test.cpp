@@ -29,6 +29,20 @@ TEST(Reuse, DecidesAsTheMatrixSays) {
   }
 }
 
+TEST(Reuse, ADuplicateDiffersFirstByItsTypeThenByItsInput) {
+  Execution owner, same;
+  owner.type = same.type = "charge";
+  owner.identity = same.identity = Identity{};
+  EXPECT_EQ(difference(same, owner), Difference::none);
+  Execution other_input = same;
+  other_input.input_hash = hash_input("2");
+  EXPECT_EQ(difference(other_input, owner), Difference::input);
+  other_input.identity->strategy = Strategy::contextual;
+  EXPECT_EQ(difference(other_input, owner), Difference::none);
+  other_input.type = "refund";
+  EXPECT_EQ(difference(other_input, owner), Difference::type);
+}
+
 TEST(Reuse, WordsAreReadBack) {
   for (Reuse reuse : {Reuse::allow_failed, Reuse::reject, Reuse::allow_closed, Reuse::replace}) {
     EXPECT_EQ(parse_reuse(to_string(reuse)), reuse);

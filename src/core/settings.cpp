@@ -289,6 +289,47 @@ TypeSettings TypeSettings::over(const TypeSettings& base) const {
   return type;
 }
 
+namespace {
+
+// A null stays, and reads as absent: so a name that is not known is told even where it is taken back.
+void merge(Json& target, const Json& patch) {
+  for (const auto& [name, value] : patch.members) {
+    const auto found = std::find_if(target.members.begin(), target.members.end(),
+                                    [&](const auto& member) { return member.first == name; });
+    if (found == target.members.end()) {
+      target.members.emplace_back(name, value);
+    } else if (found->second.is(Json::Kind::object) && value.is(Json::Kind::object)) {
+      merge(found->second, value);
+    } else {
+      found->second = value;
+    }
+  }
+}
+
+}  // namespace
+
+TypeSettings TypeSettings::patched(const Json& patch) const {
+  if (!patch.is(Json::Kind::object)) throw InvalidField("", "must be an object");
+  Json document = parse_json(to_json());
+  merge(document, patch);
+  return parse(document);
+}
+
+TypeDocument TypeDocument::parse(const Json& document) {
+  TypeDocument type;
+  Json settings = document;
+  if (const Json* declared = document.find("declared")) type.declared = declared->boolean;
+  std::erase_if(settings.members, [](const auto& member) { return member.first == "declared"; });
+  type.settings = TypeSettings::parse(settings);
+  return type;
+}
+
+std::string TypeDocument::to_json() const {
+  const std::string text = settings.to_json();
+  if (declared) return text;
+  return R"({"declared":false)" + (text == "{}" ? "}" : "," + text.substr(1));
+}
+
 std::string TypeSettings::to_json() const { return write(*this).take_json(); }
 
 std::vector<std::string_view> TypeSettings::names() const { return write(*this).take_names(); }

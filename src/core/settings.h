@@ -82,8 +82,21 @@ struct TypeSettings {
 
   static TypeSettings parse(const Json& document, const std::string& at = "");
   TypeSettings over(const TypeSettings& base) const;
+  // With the members that the patch names, by RFC 7396: null takes one back. Throws InvalidField as parse() does.
+  TypeSettings patched(const Json& patch) const;
   std::string to_json() const;
   std::vector<std::string_view> names() const;
+};
+
+// What is kept of a type's settings that came over the API.
+struct TypeDocument {
+  TypeSettings settings;
+  bool declared = true;  // put; false: only ever patched, which never changes what is the same
+
+  bool operator==(const TypeDocument&) const = default;
+
+  static TypeDocument parse(const Json& document);
+  std::string to_json() const;
 };
 
 }  // namespace hapax

@@ -182,5 +182,33 @@ TEST(OnDuplicate, WordsAreReadBack) {
   EXPECT_EQ(parse_on_duplicate("give_back"), std::nullopt);
 }
 
+TEST(TypeSettingsPatch, MergesMembersAndTakesBackNulls) {
+  const auto before = TypeSettings::parse(parse_json(R"({"queue":"q","max_attempts":3,"retry":{"initial":"1s"}})"));
+  const auto after = before.patched(parse_json(R"({"max_attempts":7,"queue":null,"retry":{"max":"9s"}})"));
+  EXPECT_EQ(after.to_json(), R"({"max_attempts":7,"retry":{"initial":"1s","max":"9s"}})");
+  EXPECT_EQ(after.patched(parse_json(R"({"retry":null})")).to_json(), R"({"max_attempts":7})");
+  EXPECT_EQ(before.patched(parse_json("{}")), before);
+}
+
+TEST(TypeSettingsPatch, IsRefusedWhereTheResultWouldBe) {
+  const TypeSettings none;
+  EXPECT_THROW(none.patched(parse_json(R"({"max_attempts":0})")), InvalidField);
+  EXPECT_THROW(none.patched(parse_json(R"({"unknown":null})")), InvalidField);
+  EXPECT_THROW(none.patched(parse_json(R"({"identity":"contextual"})")), InvalidField);
+  EXPECT_THROW(none.patched(parse_json("[]")), InvalidField);
+}
+
+TEST(TypeDocument, KeepsWhetherTheTypeWasDeclared) {
+  TypeSettings settings;
+  settings.max_attempts = 7;
+  for (const TypeSettings& each : {TypeSettings(), settings}) {
+    for (const bool declared : {true, false}) {
+      const TypeDocument document{each, declared};
+      EXPECT_EQ(TypeDocument::parse(parse_json(document.to_json())), document) << document.to_json();
+    }
+  }
+  EXPECT_TRUE(TypeDocument::parse(parse_json(R"({"max_attempts":7})")).declared);  // of an earlier version: it was put
+}
+
 }  // namespace
 }  // namespace hapax

@@ -19,7 +19,7 @@ namespace hapax {
 struct Event {
   enum class Kind : std::uint8_t {
     // Commands: what the code asked for.
-    task,         // `name` is its type, `execution` the task that stands for it
+    task,         // `name` is its type, `execution` the task that stands for it; see stands_for_before()
     sleep,        // `until`
     wait_signal,  // `name` is the signal's; `until` if the wait has an end
     child,        // `name` is its type, `key` its workflow id, `execution` its run
@@ -65,6 +65,9 @@ std::string_view to_string(Event::Kind kind);
 std::optional<Event::Kind> parse_event_kind(std::string_view text);
 
 constexpr bool is_command(Event::Kind kind) { return kind <= Event::Kind::version; }
+// Of a task or child: an execution of before stands for the step, by its identity. The command's `status` is how that one stood
+// when the step met it; a step with an execution of its own has none.
+constexpr bool stands_for_before(const Event& event) { return is_command(event.kind) && event.status.has_value(); }
 constexpr bool is_outcome(const Event& event) {
   return event.step > 0 && event.kind >= Event::Kind::closed && event.kind <= Event::Kind::signal;
 }

@@ -154,7 +154,7 @@ struct QueueView {
   std::string name;
   QueueSettings settings;
   std::vector<std::string> from_file;
-  bool known = false;  // anybody set it or there is something open in it
+  bool known = false;  // anybody has set or used it
   QueueCount count;
 };
 
@@ -164,11 +164,33 @@ class DecidedByFile : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The identity of a type's submissions that bring no key and name none themselves, and what decides it.
+struct TypeIdentity {
+  enum class Source : std::uint8_t {
+    file,       // the configuration file states it
+    api,        // it was stated over the API
+    declared,   // nobody states one, and the type is declared: in the file, or by PUT
+    undeclared  // the server's [identity] undeclared
+  };
+
+  Strategy strategy = Strategy::always_unique;
+  Source source = Source::undeclared;
+
+  bool operator==(const TypeIdentity&) const = default;
+
+  // Of a workflow's steps: a default never merges them.
+  Strategy of_steps() const {
+    const bool is_stated = source == Source::file || source == Source::api;
+    return is_stated ? strategy : Strategy::always_unique;
+  }
+};
+
 struct TypeView {
   std::string name;
   TypeSettings settings;
   std::vector<std::string> from_file;
-  bool declared = false;
+  bool declared = false;  // in the file, or by put_type(); one that was only patched is not
+  TypeIdentity identity = {};
 };
 
 // What became of the engine's work since it started, for /metrics.
@@ -237,7 +259,10 @@ class Engine {
   virtual QueueView set_paused(const std::string& name_space, const std::string& name, bool paused) = 0;
   virtual TypeView type(const std::string& name_space, const std::string& name) = 0;
   virtual std::vector<TypeView> types(const std::string& name_space) = 0;
+  // Declares it.
   virtual TypeView put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) = 0;
+  // Tunes it: TypeSettings::patched() of what was stored over the API. Throws InvalidField.
+  virtual TypeView patch_type(const std::string& name_space, const std::string& name, const Json& patch) = 0;
 
   // Lives as long as the engine.
   virtual Activities& activities() = 0;

@@ -1,6 +1,5 @@
 #include "engine/local_engine.h"
 
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -71,6 +70,7 @@ class StoreEngine final : public LocalEngine {
   }
   std::vector<TypeView> types(const std::string& name_space) override { return settings_.type_views(name_space); }
   TypeView put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) override;
+  TypeView patch_type(const std::string& name_space, const std::string& name, const Json& patch) override;
 
   Activities& activities() override { return activities_; }
   void check_ready() override;
@@ -129,7 +129,10 @@ StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
     : options_(std::move(options)),
       store_(std::move(store)),
       settings_(options_),
-      sweeper_(*store_, sweep_timer_, options_.cleanup_interval, options_.workflow_retention,
+      sweeper_(*store_, sweep_timer_,
+               {.cleanup_interval = options_.cleanup_interval,
+                .request_cleanup_interval = options_.request_cleanup_interval,
+                .run_retention = options_.workflow_retention},
                [this](const Effects& effects) { spread(effects); }),
       results_(*store_, timer_, reader_),
       claims_(*store_, timer_,
@@ -181,9 +184,7 @@ void StoreEngine::submit(const std::string& name_space, std::vector<SubmitReques
                          Reply<std::vector<SubmitResult>> reply) {
   struct Pending {
     std::size_t position;
-    OnDuplicate on_duplicate;
-    InputHash input_hash;
-    bool dry_run;
+    Asked asked;
   };
   std::vector<SubmitResult> results(requests.size());
   std::vector<Pending> pending;
@@ -196,9 +197,9 @@ void StoreEngine::submit(const std::string& name_space, std::vector<SubmitReques
       results[i] = std::move(*refusal);
       continue;
     }
-    auto& [submission, on_duplicate] = std::get<ResolvedSubmission>(resolved);
-    pending.push_back({i, on_duplicate, submission.execution.input_hash, submission.dry_run});
-    submissions.push_back(std::move(submission));
+    auto& accepted = std::get<ResolvedSubmission>(resolved);
+    pending.push_back({i, Asked(accepted)});
+    submissions.push_back(std::move(accepted.submission));
   }
   if (submissions.empty()) return reply(std::move(results));
 
@@ -210,8 +211,7 @@ void StoreEngine::submit(const std::string& name_space, std::vector<SubmitReques
         try {
           std::vector<SubmitOutcome> outcomes = std::move(answers).get();
           for (std::size_t i = 0; i < pending.size(); ++i) {
-            const Pending& item = pending[i];
-            results[item.position] = answer(std::move(outcomes[i]), item.on_duplicate, item.input_hash, item.dry_run);
+            results[pending[i].position] = answer(std::move(outcomes[i]), pending[i].asked);
           }
         } catch (...) {
           return reply(std::current_exception());
@@ -225,9 +225,8 @@ SubmitResult StoreEngine::submit_through(const std::string& name_space, SubmitRe
                                          const StoreIt& store_it) {
   auto resolved = resolve(name_space, std::move(request), settings_, options_, ids_.next(store_->now()));
   if (auto* refusal = std::get_if<Refusal>(&resolved)) return std::move(*refusal);
-  const auto& [submission, on_duplicate] = std::get<ResolvedSubmission>(resolved);
-  SubmitOutcome outcome = store_it(submission, *settings_.policies());
-  return answer(std::move(outcome), on_duplicate, submission.execution.input_hash, submission.dry_run);
+  const auto& accepted = std::get<ResolvedSubmission>(resolved);
+  return answer(store_it(accepted.submission, *settings_.policies()), Asked(accepted));
 }
 
 std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submission> submissions) {
@@ -372,6 +371,7 @@ std::vector<ControlOutcome> StoreEngine::commit_controls(std::span<const Control
   Effects effects;
   for (const ControlOutcome& outcome : outcomes) effects.add(outcome.effects);
   spread(effects);
+  sweeper_.clean_requests();
   return outcomes;
 }
 
@@ -511,7 +511,17 @@ QueueView StoreEngine::set_paused(const std::string& name_space, const std::stri
 }
 
 TypeView StoreEngine::put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) {
-  store_->put_setting({name_space, SettingDocument::Kind::type, name, settings.to_json()});
+  std::lock_guard lock(put_mutex_);
+  store_->put_setting({name_space, SettingDocument::Kind::type, name, TypeDocument{settings, true}.to_json()});
+  reload_settings();
+  return type(name_space, name);
+}
+
+TypeView StoreEngine::patch_type(const std::string& name_space, const std::string& name, const Json& patch) {
+  std::lock_guard lock(put_mutex_);
+  reload_settings();
+  const TypeDocument patched = settings_.patched_type(name_space, name, patch);
+  store_->put_setting({name_space, SettingDocument::Kind::type, name, patched.to_json()});
   reload_settings();
   return type(name_space, name);
 }

@@ -19,7 +19,8 @@ struct EngineOptions {
   Duration workflow_retention = std::chrono::days(30);
   Duration store_timeout{10'000};  // what waits for the store is answered by then
   Duration cleanup_interval = std::chrono::hours(1);
-  Duration request_ttl = std::chrono::days(7);  // of the request keys of control operations
+  Duration request_ttl = std::chrono::days(7);                    // of the request keys of control operations
+  Duration request_cleanup_interval = std::chrono::seconds(300);  // operations trigger it at most this often
   std::map<std::string, QueueSettings> queues;  // of the configuration file: they win, in every namespace
   std::map<std::string, TypeSettings> types;
   std::map<std::string, ActivitySettings> activities;  // in the default namespace

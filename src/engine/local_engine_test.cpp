@@ -7,6 +7,8 @@
 #include <set>
 #include <thread>
 
+#include "core/field.h"
+#include "store/forwarding_store.h"
 #include "store/memory/memory_store.h"
 
 namespace hapax {
@@ -82,6 +84,44 @@ class LocalEngineTest : public ::testing::Test {
     reports.push_back({{execution.id, execution.attempt, *execution.lease_secret}, std::move(outcome)});
     return await<std::vector<FinishOutcome>>([&](auto reply) { engine_->finish(std::move(reports), std::move(reply)); })
         .at(0);
+  }
+
+  ControlOutcome control(ControlRequest request) {
+    return await<ControlOutcome>([&](auto reply) { engine_->control(std::move(request), std::move(reply)); });
+  }
+
+  // Starts a workflow whose first turn asks for these tasks; gives the commands as its history has them.
+  std::vector<Event> run_steps(const std::vector<SubmitRequest>& tasks) {
+    SubmitRequest start = task("flow");
+    start.kind = Kind::workflow;
+    start.idempotency_key = "w" + std::to_string(keys_++);
+    const ExecutionId run = accepted(start).execution.id;
+    const auto claims = await<std::vector<Claimed>>([&](auto reply) {
+      ClaimCall call;
+      call.name_space = "default";
+      call.queues = {"default"};
+      call.tasks = false;
+      call.workflows = true;
+      call.worker = "w";
+      engine_->claim(std::move(call), std::move(reply));
+    });
+    TurnRequest turn;
+    turn.token = {run, claims.at(0).execution.attempt, *claims.at(0).execution.lease_secret};
+    turn.name_space = "default";
+    for (const SubmitRequest& each : tasks) {
+      TurnRequest::Command command;
+      command.event.kind = Event::Kind::task;
+      command.event.step = static_cast<std::int32_t>(turn.commands.size()) + 1;
+      command.event.name = each.type;
+      command.start = each;
+      turn.commands.push_back(std::move(command));
+    }
+    std::vector<TurnRequest> turns;
+    turns.push_back(std::move(turn));
+    await<std::vector<TurnOutcome>>([&](auto reply) { engine_->commit_turns(std::move(turns), std::move(reply)); });
+    std::vector<Event> commands = engine_->history("default", run, 0, 100);
+    std::erase_if(commands, [](const Event& event) { return !is_command(event.kind); });
+    return commands;
   }
 
   int keys_ = 0;
@@ -277,6 +317,143 @@ TEST_F(LocalEngineTest, TheFirstRuleThatAppliesDecidesTheIdentity) {
   SubmitRequest named = task("declared");
   named.identity = Strategy::always_unique;
   EXPECT_FALSE(accepted(named).match);
+}
+
+TEST_F(LocalEngineTest, TuningATypeDoesNotChangeWhatIsTheSame) {
+  EngineOptions options;
+  options.types["in_file"].max_attempts = 5;
+  start(std::move(options));
+  const auto tuned = engine_->patch_type("default", "tick", parse_json(R"({"max_attempts":7})"));
+  EXPECT_FALSE(tuned.declared);
+  EXPECT_EQ(tuned.identity, (TypeIdentity{Strategy::always_unique, TypeIdentity::Source::undeclared}));
+  EXPECT_FALSE(accepted(task("tick")).match);
+  EXPECT_EQ(accepted(task("tick")).execution.max_attempts, 7);
+
+  // A declared one stays declared, and what was stated stays stated.
+  engine_->put_type("default", "put", {});
+  EXPECT_EQ(engine_->patch_type("default", "put", parse_json(R"({"priority":1})")).identity,
+            (TypeIdentity{Strategy::strict, TypeIdentity::Source::declared}));
+  EXPECT_EQ(engine_->patch_type("default", "in_file", parse_json(R"({"priority":1})")).identity,
+            (TypeIdentity{Strategy::strict, TypeIdentity::Source::declared}));
+  engine_->patch_type("default", "tick", parse_json(R"({"identity":"strict"})"));
+  EXPECT_EQ(accepted(task("tick")).match->identity.strategy, Strategy::strict);
+  EXPECT_EQ(engine_->type("default", "tick").identity.source, TypeIdentity::Source::api);
+  engine_->patch_type("default", "tick", parse_json(R"({"identity":null})"));
+  EXPECT_FALSE(accepted(task("tick")).match);
+  EXPECT_THROW(engine_->patch_type("default", "tick", parse_json(R"({"color":null})")), InvalidField);
+  EXPECT_THROW(engine_->patch_type("default", "tick", parse_json("7")), InvalidField);
+}
+
+TEST_F(LocalEngineTest, ATypeThatWasPutIsStillDeclaredAfterARestart) {
+  const std::shared_ptr<Store> store = open_memory_store(clock_);
+  engine_ = start_engine(store, {});
+  engine_->put_type("default", "put", {});
+  engine_->patch_type("default", "tuned", parse_json(R"({"max_attempts":7})"));
+  engine_ = start_engine(store, {});
+  EXPECT_TRUE(engine_->type("default", "put").declared);
+  EXPECT_FALSE(engine_->type("default", "tuned").declared);
+  EXPECT_EQ(engine_->type("default", "tuned").settings.max_attempts, 7);
+}
+
+TEST_F(LocalEngineTest, ADefaultIdentityNeverMergesSteps) {
+  EngineOptions options;
+  options.undeclared = Strategy::strict;
+  options.types["in_file"].max_attempts = 5;
+  start(std::move(options));
+  engine_->put_type("default", "put", {});
+  engine_->patch_type("default", "tuned", parse_json(R"({"max_attempts":7})"));
+  for (const std::string type : {"in_file", "put", "tuned", "unknown"}) {
+    SCOPED_TRACE(type);
+    accepted(task(type));  // which is the owner, for submissions of a caller
+    EXPECT_FALSE(accepted(task(type)).created);
+    const std::vector<Event> steps = run_steps({task(type), task(type)});
+    EXPECT_NE(steps.at(0).execution, steps.at(1).execution);
+    for (const Event& step : steps) EXPECT_FALSE(stands_for_before(step));
+  }
+}
+
+TEST_F(LocalEngineTest, AStepFollowsTheIdentityThatItsTypeStates) {
+  EngineOptions options;
+  options.types["in_file"].identity = Strategy::strict;
+  start(std::move(options));
+  engine_->patch_type("default", "tuned", parse_json(R"({"identity":"strict"})"));
+  for (const std::string type : {"in_file", "tuned"}) {
+    SCOPED_TRACE(type);
+    const ExecutionId before = accepted(task(type)).execution.id;
+    for (const Event& step : run_steps({task(type), task(type)})) {
+      EXPECT_EQ(step.execution, before);
+      EXPECT_TRUE(stands_for_before(step));
+    }
+  }
+  SubmitRequest named = task("unknown");
+  named.identity = Strategy::strict;  // by the step itself
+  const std::vector<Event> steps = run_steps({named, named});
+  EXPECT_FALSE(stands_for_before(steps.at(0)));
+  EXPECT_TRUE(stands_for_before(steps.at(1)));
+}
+
+// Counts how often request keys are cleaned up.
+class CountingStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  std::int64_t purge_requests(std::int32_t limit) override {
+    ++cleanups;
+    return ForwardingStore::purge_requests(limit);
+  }
+  std::atomic<int> cleanups = 0;
+};
+
+TEST_F(LocalEngineTest, OperationsTriggerTheCleanupOfRequestKeysOnceInEachInterval) {
+  const auto run_two = [&](Duration interval) {
+    const auto store = std::make_shared<CountingStore>(open_memory_store(clock_));
+    EngineOptions options;
+    options.request_cleanup_interval = interval;
+    engine_ = start_engine(store, std::move(options));
+    for (const char* key : {"a", "b"}) {
+      ControlRequest cancel;
+      cancel.name_space = "default";
+      cancel.request_key = key;
+      control(cancel);
+      while (store->cleanups == 0) std::this_thread::yield();
+    }
+    engine_->stop();
+    return store->cleanups.load();
+  };
+  EXPECT_EQ(run_two(1h), 1);
+  EXPECT_GE(run_two(0ms), 1);
+}
+
+TEST_F(LocalEngineTest, AnOwnerThatDidNotCompleteAlreadyExists) {
+  start();
+  SubmitRequest request = task();
+  request.idempotency_key = "k";
+  request.max_attempts = 1;
+  request.reuse = Reuse::reject;
+  request.on_duplicate = OnDuplicate::error;
+  const ExecutionId id = accepted(request).execution.id;
+  ControlRequest cancel;
+  cancel.name_space = "default";
+  cancel.request_key = "r";
+  cancel.target = id;
+  control(cancel);
+  const Refusal refusal = refused(request);
+  EXPECT_EQ(refusal.code, Refusal::Code::task_already_exists);
+  EXPECT_EQ(refusal.existing->status, Status::cancelled);
+}
+
+TEST_F(LocalEngineTest, AConflictSaysWhetherTypeOrInputDiffers) {
+  start();
+  SubmitRequest charge = task("charge");
+  charge.idempotency_key = "k";
+  charge.scope = Scope{Scope::Tag::global, ""};
+  accepted(charge);
+  SubmitRequest refund = charge;
+  refund.type = "refund";
+  refund.input = parse_json("2");
+  EXPECT_EQ(refused(refund).code, Refusal::Code::idempotency_conflict);
+  EXPECT_THAT(refused(refund).message, ::testing::HasSubstr("another type: it is a 'charge', and this is a 'refund'"));
+  charge.input = parse_json("2");
+  EXPECT_THAT(refused(charge).message, ::testing::HasSubstr("another input"));
 }
 
 TEST_F(LocalEngineTest, AMissingIdentityFieldIsRefusedWithItsPlace) {

@@ -36,9 +36,8 @@ Settings read(const SettingDocument& document) {
   }
 }
 
-template <class Map>
-std::vector<std::string> names_in(const std::map<std::string, typename Map::mapped_type>& file, const Map& api,
-                                  const std::string& name_space) {
+template <class File, class Api>
+std::vector<std::string> names_in(const File& file, const Api& api, const std::string& name_space) {
   std::set<std::string> names;
   for (const auto& [name, settings] : file) names.insert(name);
   for (const auto& [key, settings] : api) {
@@ -57,13 +56,13 @@ std::vector<std::string> names_of(const Settings& settings) {
 
 bool SettingsBook::load(const std::vector<SettingDocument>& documents) {
   std::map<Key, QueueSettings> queues;
-  std::map<Key, TypeSettings> types;
+  std::map<Key, TypeDocument> types;
   for (const SettingDocument& document : documents) {
     const Key key{document.name_space, document.name};
     if (document.kind == SettingDocument::Kind::queue) {
       queues[key] = read<QueueSettings>(document);
     } else {
-      types[key] = read<TypeSettings>(document);
+      types[key] = read<TypeDocument>(document);
     }
   }
   std::lock_guard lock(mutex_);
@@ -78,7 +77,21 @@ QueueSettings SettingsBook::queue_in_force(const std::string& name_space, const 
 }
 
 TypeSettings SettingsBook::type_in_force(const std::string& name_space, const std::string& name) const {
-  return entry(options_.types, name).over(entry(types_, Key{name_space, name}));
+  return entry(options_.types, name).over(entry(types_, Key{name_space, name}).settings);
+}
+
+bool SettingsBook::is_declared(const std::string& name_space, const std::string& type) const {
+  const auto stored = types_.find(Key{name_space, type});
+  return options_.types.contains(type) || (stored != types_.end() && stored->second.declared);
+}
+
+TypeIdentity SettingsBook::identity_in_force(const std::string& name_space, const std::string& name) const {
+  if (const auto& stated = entry(options_.types, name).identity) return {*stated, TypeIdentity::Source::file};
+  if (const auto& stated = entry(types_, Key{name_space, name}).settings.identity) {
+    return {*stated, TypeIdentity::Source::api};
+  }
+  if (is_declared(name_space, name)) return {Strategy::strict, TypeIdentity::Source::declared};
+  return {options_.undeclared, TypeIdentity::Source::undeclared};
 }
 
 QueueSettings SettingsBook::queue(const std::string& name_space, const std::string& name) const {
@@ -91,9 +104,26 @@ TypeSettings SettingsBook::type(const std::string& name_space, const std::string
   return type_in_force(name_space, name);
 }
 
-bool SettingsBook::is_declared(const std::string& name_space, const std::string& type) const {
+TypeIdentity SettingsBook::type_identity(const std::string& name_space, const std::string& name) const {
   std::lock_guard lock(mutex_);
-  return options_.types.contains(type) || types_.contains(Key{name_space, type});
+  return identity_in_force(name_space, name);
+}
+
+TypeDocument SettingsBook::patched_type(const std::string& name_space, const std::string& name,
+                                        const Json& patch) const {
+  std::lock_guard lock(mutex_);
+  const auto stored = types_.find(Key{name_space, name});
+  TypeDocument document = stored == types_.end() ? TypeDocument{{}, false} : stored->second;
+  document.settings = document.settings.patched(patch);
+  return document;
+}
+
+void SettingsBook::refuse_if_file_says_otherwise(const std::string& queue, bool paused) const {
+  if (entry(options_.queues, queue).paused.value_or(paused) == paused) return;
+  throw DecidedByFile(
+      fmt::format("The configuration file says [queues.{}] paused = {}, and the file wins: change it there, and "
+                  "restart the server",
+                  queue, !paused));
 }
 
 void SettingsBook::refuse_if_file_says_otherwise(const std::string& queue, bool paused) const {
@@ -156,7 +186,8 @@ TypeView SettingsBook::type_view(const std::string& name_space, const std::strin
   view.name = name;
   view.settings = type_in_force(name_space, name);
   view.from_file = names_of(entry(options_.types, name));
-  view.declared = options_.types.contains(name) || types_.contains(Key{name_space, name});
+  view.declared = is_declared(name_space, name);
+  view.identity = identity_in_force(name_space, name);
   return view;
 }
 

@@ -23,16 +23,20 @@ class SettingsBook {
   // Takes over what the store has. True if it differs from what was known.
   bool load(const std::vector<SettingDocument>& documents);
 
-  // The settings in force, and whether anybody named this queue or type at all.
+  // The settings in force.
   QueueSettings queue(const std::string& name_space, const std::string& name) const;
   TypeSettings type(const std::string& name_space, const std::string& name) const;
-  bool is_declared(const std::string& name_space, const std::string& type) const;
+  TypeIdentity type_identity(const std::string& name_space, const std::string& name) const;
 
   // Throws DecidedByFile if the file says whether the queue is paused, and says otherwise.
   void refuse_if_file_says_otherwise(const std::string& queue, bool paused) const;
 
   // As the API put them, without the file's.
   QueueSettings queue_document(const std::string& name_space, const std::string& name) const;
+  // What the API put of the type, patched. Throws InvalidField.
+  TypeDocument patched_type(const std::string& name_space, const std::string& name, const Json& patch) const;
+  // Throws DecidedByFile where the file pauses the queue, or keeps it from being paused.
+  void refuse_if_file_says_otherwise(const std::string& queue, bool paused) const;
 
   // With the file's part named. The count is left to the caller, or taken from all counts that there are.
   QueueView queue_view(const std::string& name_space, const std::string& name) const;
@@ -52,11 +56,13 @@ class SettingsBook {
 
   QueueSettings queue_in_force(const std::string& name_space, const std::string& name) const;
   TypeSettings type_in_force(const std::string& name_space, const std::string& name) const;
+  TypeIdentity identity_in_force(const std::string& name_space, const std::string& name) const;
+  bool is_declared(const std::string& name_space, const std::string& type) const;
 
   const EngineOptions& options_;
   mutable std::mutex mutex_;
   std::map<Key, QueueSettings> queues_;  // by the API
-  std::map<Key, TypeSettings> types_;
+  std::map<Key, TypeDocument> types_;
 };
 
 }  // namespace hapax

@@ -19,11 +19,10 @@ Refusal refuse(Refusal::Code code, std::string pointer, std::string message) {
 }
 
 // The first line of the table that applies: the key, the request's strategy, the type's, the server's.
-Strategy choose_strategy(const SubmitRequest& request, const TypeSettings& type, bool declared, Strategy undeclared) {
+Strategy choose_strategy(const SubmitRequest& request, const TypeIdentity& type, Submitter submitter) {
   if (request.idempotency_key) return Strategy::caller_provided;
   if (request.identity) return *request.identity;
-  if (declared) return type.identity.value_or(Strategy::strict);
-  return undeclared;
+  return submitter == Submitter::workflow ? type.of_steps() : type.strategy;
 }
 
 std::variant<std::optional<Identity>, Refusal> identify(const SubmitRequest& request, const TypeSettings& type,
@@ -91,21 +90,28 @@ std::string_view how_it_stands(Status status) {
 Refusal already(Execution existing) {
   Refusal refusal;
   refusal.code =
-      is_closed(existing.status) ? Refusal::Code::task_already_completed : Refusal::Code::task_already_exists;
+      existing.status == Status::completed ? Refusal::Code::task_already_completed : Refusal::Code::task_already_exists;
   refusal.message = fmt::format("{} {}", name_of(existing), how_it_stands(existing.status));
   refusal.existing = std::move(existing);
   return refusal;
 }
 
-Refusal conflict(Execution existing, const InputHash& input_hash) {
+Refusal conflict(Execution existing, const Asked& asked) {
   Refusal refusal;
   refusal.code = Refusal::Code::idempotency_conflict;
-  refusal.message = fmt::format(
-      "{} was submitted with another input. Send the same input to get its result, or use "
-      "another key for another intent",
-      name_of(existing));
+  if (existing.type != asked.type) {
+    refusal.message = fmt::format(
+        "{} was submitted with another type: it is a '{}', and this is a '{}'. Use {}", name_of(existing),
+        existing.type, asked.type,
+        existing.kind == Kind::workflow ? "another workflow id" : "another key, or a scope that they do not share");
+  } else {
+    refusal.message = fmt::format(
+        "{} was submitted with another input. Send the same input to get its result, or use "
+        "another key for another intent",
+        name_of(existing));
+  }
   refusal.existing = std::move(existing);
-  refusal.input_hash = input_hash;
+  refusal.input_hash = asked.input_hash;
   return refusal;
 }
 
@@ -125,9 +131,8 @@ std::string queue_of(const std::string& name_space, const SubmitRequest& request
 
 std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space, SubmitRequest request,
                                                   const SettingsBook& settings, const EngineOptions& options,
-                                                  const ExecutionId& id) {
+                                                  const ExecutionId& id, Submitter submitter) {
   const TypeSettings type = settings.type(name_space, request.type);
-  const bool declared = settings.is_declared(name_space, request.type);
   ResolvedSubmission resolved;
   Submission& submission = resolved.submission;
   Execution& execution = submission.execution;
@@ -137,7 +142,7 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
                             .type = request.type,
                             .queue = execution.queue,
                             .scope = request.scope ? *request.scope : type.scope.value_or(Scope{})};
-  const Strategy strategy = choose_strategy(request, type, declared, options.undeclared);
+  const Strategy strategy = choose_strategy(request, settings.type_identity(name_space, request.type), submitter);
   auto identity = identify(request, type, parts, strategy);
   if (auto* refusal = std::get_if<Refusal>(&identity)) return std::move(*refusal);
   execution.identity = std::get<std::optional<Identity>>(std::move(identity));
@@ -188,20 +193,26 @@ IdentityHash identity_of_key(const std::string& name_space, const std::string& t
   return hash_key(parts, key);
 }
 
-SubmitResult answer(SubmitOutcome outcome, OnDuplicate on_duplicate, const InputHash& input_hash, bool dry_run) {
+Asked::Asked(const ResolvedSubmission& resolved)
+    : on_duplicate(resolved.on_duplicate),
+      type(resolved.submission.execution.type),
+      input_hash(resolved.submission.execution.input_hash),
+      dry_run(resolved.submission.dry_run) {}
+
+SubmitResult answer(SubmitOutcome outcome, const Asked& asked) {
   if (outcome.execution.damaged) {
     Refusal refusal;
     refusal.code = Refusal::Code::store_corrupt;
     refusal.message = describe_damage(outcome.execution.id);
     return refusal;
   }
-  if (outcome.kind == SubmitOutcome::Kind::conflict) return conflict(std::move(outcome.execution), input_hash);
+  if (outcome.kind == SubmitOutcome::Kind::conflict) return conflict(std::move(outcome.execution), asked);
   const bool created = outcome.kind == SubmitOutcome::Kind::created;
-  if (!created && on_duplicate == OnDuplicate::error) return already(std::move(outcome.execution));
+  if (!created && asked.on_duplicate == OnDuplicate::error) return already(std::move(outcome.execution));
   Receipt receipt;
   receipt.created = created;
   receipt.result_expired = outcome.purged;
-  receipt.dry_run = dry_run;
+  receipt.dry_run = asked.dry_run;
   if (outcome.execution.identity) {
     receipt.match = Match{*outcome.execution.identity, outcome.expires_at, outcome.superseded};
   }

@@ -16,10 +16,12 @@ struct ResolvedSubmission {
   OnDuplicate on_duplicate = OnDuplicate::give_back;
 };
 
+enum class Submitter : std::uint8_t { caller, workflow };  // workflow: it is a step
+
 // Decides queue, identity, policies and limits: the request's own word, then the type's, the queue's, the server's.
 std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space, SubmitRequest request,
                                                   const SettingsBook& settings, const EngineOptions& options,
-                                                  const ExecutionId& id);
+                                                  const ExecutionId& id, Submitter submitter = Submitter::caller);
 
 // The queue that it decides for.
 std::string queue_of(const std::string& name_space, const SubmitRequest& request, const SettingsBook& settings);
@@ -29,7 +31,16 @@ IdentityHash identity_of_key(const std::string& name_space, const std::string& t
                              const std::optional<std::string>& queue, const std::string& key,
                              const SettingsBook& settings);
 
-// The answer to it. `input_hash` is the submission's own.
-SubmitResult answer(SubmitOutcome outcome, OnDuplicate on_duplicate, const InputHash& input_hash, bool dry_run);
+// What of a submission its answer needs.
+struct Asked {
+  explicit Asked(const ResolvedSubmission& resolved);
+
+  OnDuplicate on_duplicate;
+  std::string type;
+  InputHash input_hash;
+  bool dry_run;
+};
+
+SubmitResult answer(SubmitOutcome outcome, const Asked& asked);
 
 }  // namespace hapax

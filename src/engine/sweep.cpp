@@ -19,17 +19,12 @@ constexpr Duration kPurgePause{5};
 
 }  // namespace
 
-Sweeper::Sweeper(Store& store, Timer& timer, Duration cleanup_interval, Duration run_retention,
-                 std::function<void(const Effects&)> swept)
-    : store_(store),
-      timer_(timer),
-      cleanup_interval_(cleanup_interval),
-      run_retention_(run_retention),
-      swept_(std::move(swept)) {}
+Sweeper::Sweeper(Store& store, Timer& timer, const Options& options, std::function<void(const Effects&)> swept)
+    : store_(store), timer_(timer), options_(options), swept_(std::move(swept)) {}
 
 void Sweeper::start() {
   timer_.soon([this] { sweep(); });
-  timer_.after(std::min(cleanup_interval_, kLongestPause), [this] { purge(); });
+  timer_.after(std::min(options_.cleanup_interval, kLongestPause), [this] { purge(); });
 }
 
 void Sweeper::due_by(Time time) {
@@ -64,17 +59,37 @@ void Sweeper::sweep() {
 }
 
 void Sweeper::purge() {
-  Duration pause = cleanup_interval_;
+  Duration pause = options_.cleanup_interval;
   try {
     const PurgeOutcome outcome = store_.purge(kPurgeLimit);
     purged_count_ += outcome.executions;
-    const std::int64_t runs = store_.activities().purge_runs(store_.now() - run_retention_, kPurgeLimit);
+    const std::int64_t runs = store_.activities().purge_runs(store_.now() - options_.run_retention, kPurgeLimit);
     if (outcome.more || runs == kPurgeLimit) pause = kPurgePause;
   } catch (const std::exception& failure) {
     ++failures_;
     spdlog::warn("cleanup: {}", failure.what());
   }
   timer_.after(pause, [this] { purge(); });
+}
+
+void Sweeper::clean_requests() {
+  const Timer::Instant now = std::chrono::steady_clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    if (requests_cleaned_at_ && now - *requests_cleaned_at_ < options_.request_cleanup_interval) return;
+    requests_cleaned_at_ = now;
+  }
+  timer_.soon([this] { purge_requests(); });
+}
+
+void Sweeper::purge_requests() {
+  try {
+    if (store_.purge_requests(kPurgeLimit) < kPurgeLimit) return;
+    timer_.after(kPurgePause, [this] { purge_requests(); });
+  } catch (const std::exception& failure) {
+    ++failures_;
+    spdlog::warn("cleanup of request keys: {}", failure.what());
+  }
 }
 
 }  // namespace hapax

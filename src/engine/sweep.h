@@ -13,15 +13,21 @@ namespace hapax {
 
 class Sweeper {
  public:
+  struct Options {
+    Duration cleanup_interval, request_cleanup_interval;
+    Duration run_retention;  // of the run ledger of activities
+  };
+
   // Runs on a timer of its own thread. `swept` hears what each sweep closed and made claimable.
-  // The run ledger of activities is kept for `run_retention`.
-  Sweeper(Store& store, Timer& timer, Duration cleanup_interval, Duration run_retention,
-          std::function<void(const Effects&)> swept);
+  Sweeper(Store& store, Timer& timer, const Options& options, std::function<void(const Effects&)> swept);
 
   void start();
 
   // Something ends then: a sweep must come by no later.
   void due_by(Time time);
+
+  // A control operation has run: request keys that are over are deleted soon, at most once in each interval.
+  void clean_requests();
 
   std::int64_t swept() const { return swept_count_; }
   std::int64_t purged() const { return purged_count_; }
@@ -30,14 +36,16 @@ class Sweeper {
  private:
   void sweep();
   void purge();
+  void purge_requests();
   void schedule(std::optional<Time> next_due);
 
   Store& store_;
   Timer& timer_;
-  const Duration cleanup_interval_, run_retention_;
+  const Options options_;
   const std::function<void(const Effects&)> swept_;
   std::mutex mutex_;
   std::optional<Timer::Key> next_sweep_;
+  std::optional<Timer::Instant> requests_cleaned_at_;
   std::atomic<std::int64_t> swept_count_ = 0, purged_count_ = 0, failures_ = 0;
 };
 

@@ -53,7 +53,8 @@ Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const Engin
         if (!start.idempotency_key) start.idempotency_key = child_workflow_id(turn.token.execution, event.step);
         event.key = start.idempotency_key;
       }
-      auto resolved = resolve(request.name_space, std::move(start), settings, options, ExecutionId());
+      auto resolved =
+          resolve(request.name_space, std::move(start), settings, options, ExecutionId(), Submitter::workflow);
       if (const auto* refusal = std::get_if<Refusal>(&resolved)) {
         outcome = refused(event.step, *refusal);
       } else {
@@ -101,7 +102,7 @@ std::optional<Execution> begin_step(const Execution& run, const BeginCall& call,
   const QueueSettings limits = settings.queue(call.name_space, queue);
   if (limits.paused.value_or(false) || limits.max_running || limits.rate_limit) return std::nullopt;
   if (!claims.is_empty({call.name_space, queue, Kind::task})) return std::nullopt;
-  auto resolved = resolve(call.name_space, *command.start, settings, options, ExecutionId());
+  auto resolved = resolve(call.name_space, *command.start, settings, options, ExecutionId(), Submitter::workflow);
   if (!std::holds_alternative<ResolvedSubmission>(resolved)) return std::nullopt;
   Submission& submission = std::get<ResolvedSubmission>(resolved).submission;
   if (!may_be_begun(submission)) return std::nullopt;

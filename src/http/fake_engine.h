@@ -144,6 +144,9 @@ class FakeEngine : public Engine {
   TypeView put_type(const std::string&, const std::string& name, const TypeSettings& settings) override {
     return {name, settings, {}, true};
   }
+  TypeView patch_type(const std::string&, const std::string& name, const Json& patch) override {
+    return {name, TypeSettings().patched(patch), {}, false};
+  }
   Activities& activities() override { return fake_activities; }
   void check_ready() override {
     block_if(holds_ready);

@@ -16,7 +16,7 @@
 namespace hapax::http {
 
 // HEAD is a GET whose answer is sent without its body.
-enum class Method : std::uint8_t { get, post, put, del, other };
+enum class Method : std::uint8_t { get, post, put, patch, del, other };
 
 // Known in two parts: everything but the body at the end of the head, then the body. The views hold only while the handler's
 // call lasts; what is needed later is copied.

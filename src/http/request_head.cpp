@@ -16,6 +16,7 @@ Method method_of(beast::http::verb verb) {
     case beast::http::verb::head: return Method::get;
     case beast::http::verb::post: return Method::post;
     case beast::http::verb::put: return Method::put;
+    case beast::http::verb::patch: return Method::patch;
     case beast::http::verb::delete_: return Method::del;
     default: return Method::other;
   }

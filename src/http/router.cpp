@@ -55,6 +55,7 @@ std::string_view to_string(Method method) {
     case Method::get: return "GET";
     case Method::post: return "POST";
     case Method::put: return "PUT";
+    case Method::patch: return "PATCH";
     case Method::del: return "DELETE";
     case Method::other: break;
   }

@@ -42,6 +42,7 @@ class ForwardingStore : public Store {
   }
   SweepOutcome sweep(std::int32_t limit) override { return store_->sweep(limit); }
   PurgeOutcome purge(std::int32_t limit) override { return store_->purge(limit); }
+  std::int64_t purge_requests(std::int32_t limit) override { return store_->purge_requests(limit); }
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
     return store_->find(name_space, id);
   }

@@ -415,6 +415,8 @@ class Store {
   // Deletes, at most `limit` of each: closed executions whose retention is over, dead ledger entries, old request keys. A
   // ledger entry with time left becomes a tombstone.
   virtual PurgeOutcome purge(std::int32_t limit) = 0;
+  // Of these the request keys alone: how many were deleted.
+  virtual std::int64_t purge_requests(std::int32_t limit) = 0;
 
   // Read only; may run beside everything above. What is damaged is never given back: Failure::corrupt, or an entry among a
   // page's damaged ones; a claim passes over it.
@@ -427,7 +429,7 @@ class Store {
   }
   // Costs what its namespace has, whatever the others have. Ends early where kPageBytes are reached.
   virtual Page list(const ListFilter& filter) = 0;
-  // Every queue with anything open; of one namespace, or of all.
+  // Every queue that was ever used, with what is open in it; of one namespace, or of all.
   virtual std::vector<QueueCount> count(const std::optional<std::string>& name_space = std::nullopt) = 0;
   // Of a run, those after that one, oldest first. Ends early where kPageBytes are reached; none: there are no more.
   virtual std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) = 0;

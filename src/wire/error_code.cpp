@@ -84,4 +84,22 @@ std::optional<ControlOutcome::Kind> parse_control_error(std::string_view word) {
                    Control::no_such_step, Control::failed_before, Control::key_conflict);
 }
 
+std::string_view to_string(TypeIdentity::Source source) {
+  switch (source) {
+    case TypeIdentity::Source::file: return "file";
+    case TypeIdentity::Source::api: return "api";
+    case TypeIdentity::Source::declared: return "declared";
+    case TypeIdentity::Source::undeclared: return "undeclared";
+  }
+  return {};
+}
+
+std::optional<TypeIdentity::Source> parse_identity_source(std::string_view word) {
+  for (const auto source : {TypeIdentity::Source::file, TypeIdentity::Source::api, TypeIdentity::Source::declared,
+                            TypeIdentity::Source::undeclared}) {
+    if (to_string(source) == word) return source;
+  }
+  return std::nullopt;
+}
+
 }  // namespace hapax::wire

@@ -23,4 +23,8 @@ inline std::string describe(ControlOutcome::Kind kind, const ExecutionId& target
 }
 std::optional<ControlOutcome::Kind> parse_control_error(std::string_view word);
 
+// What decides a type's identity.
+std::string_view to_string(TypeIdentity::Source source);
+std::optional<TypeIdentity::Source> parse_identity_source(std::string_view word);
+
 }  // namespace hapax::wire

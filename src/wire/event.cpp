@@ -14,6 +14,7 @@ void write_event(JsonWriter& out, const Event& event) {
   if (!event.name.empty()) out.key("name").string(event.name);
   if (event.key) out.key("key").string(*event.key);
   if (event.execution) out.key("execution_id").string(event.execution->to_string());
+  if (stands_for_before(event)) out.key("deduplicated").boolean(true);
   if (event.until) out.key("until").string(format_time(*event.until));
   if (event.status) out.key("status").string(to_string(*event.status));
   if (event.value) out.key("value").raw(*event.value);

@@ -98,8 +98,8 @@ Execution read_execution(const Json& document) {
   if (const Json* error = present(document, "error")) execution.error = read_error(*error);
   execution.priority = small_integer(document, "priority");
   execution.attempt = small_integer(document, "attempt");
-  execution.attempt_limit = std::max(execution.max_attempts, execution.attempt);
   execution.max_attempts = static_cast<std::int32_t>(integer(document, "max_attempts", execution.max_attempts));
+  execution.attempt_limit = static_cast<std::int32_t>(integer(document, "attempt_limit", execution.max_attempts));
   execution.retry = read_settings<RetrySettings>(document, "retry").policy();
   execution.timeout = parsed(document, "timeout", parse_duration);
   execution.deadline_at = parsed(document, "deadline", parse_time);
@@ -211,6 +211,10 @@ TypeView read_type(const Json& document) {
   view.settings = read_settings<TypeSettings>(document, "settings");
   view.from_file = read_names(document, "from_file");
   view.declared = flag(document, "declared");
+  if (const Json* identity = present(document, "identity")) {
+    view.identity = {required(*identity, "strategy", parse_strategy),
+                     required(*identity, "from", parse_identity_source)};
+  }
   return view;
 }
 

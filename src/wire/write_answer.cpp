@@ -71,6 +71,7 @@ void write_how_it_runs(JsonWriter& out, const Execution& execution) {
   out.key("priority").integer(execution.priority);
   out.key("attempt").integer(execution.attempt);
   out.key("max_attempts").integer(execution.max_attempts);
+  if (execution.attempt_limit != execution.max_attempts) out.key("attempt_limit").integer(execution.attempt_limit);
   out.key("retry").begin_object();
   out.key("initial").string(format_duration(execution.retry.initial));
   out.key("factor").number(execution.retry.factor);
@@ -302,7 +303,11 @@ void write_type(JsonWriter& out, const TypeView& type) {
   for (const std::string& name : type.from_file) out.string(name);
   out.end_array();
   out.key("declared").boolean(type.declared);
-  out.end_object();
+  out.key("identity").begin_object();
+  out.key("strategy").string(to_string(type.identity.strategy));
+  out.key("from").string(to_string(type.identity.source));
+  out.key("steps").string(to_string(type.identity.of_steps()));
+  out.end_object().end_object();
 }
 
 void write_identity(JsonWriter& out, const FoundIdentity& found) {

@@ -178,6 +178,62 @@ TEST_P(Limits, RateSurvivesAChangeOfRules) {
   EXPECT_THAT(claimed_ids(), IsEmpty());
 }
 
+TEST_P(Limits, RaisedRateCountsAtOnce) {
+  set_policy("work", {.rate_limit = Rate{2, 24h, 2}});
+  submit_many(60);
+  EXPECT_EQ(claimed_ids().size(), 2u);
+  set_policy("work", {.rate_limit = Rate{40, 1s, 40}});
+  EXPECT_EQ(claimed_ids().size(), 38u);  // the two count, and no more than two
+  clock_.advance(100ms);
+  EXPECT_EQ(claimed_ids().size(), 4u);
+}
+
+TEST_P(Limits, WhatWasTakenUnderTheOldRateIsWorthAtMostAnEmptyBucket) {
+  set_policy("work", {.rate_limit = Rate{10, 24h, 10}});
+  submit_many(15);
+  EXPECT_EQ(claimed_ids().size(), 10u);
+  set_policy("work", {.rate_limit = Rate{1, 60s, 1}});
+  EXPECT_EQ(claim().next_at, now() + 60s);
+  clock_.advance(59'999ms);
+  const ClaimOutcome early = second_handle()->claim(std::vector{claim_request({"work"}, 5)}).at(0);
+  EXPECT_THAT(early.executions, IsEmpty());
+  clock_.advance(1ms);
+  EXPECT_EQ(claimed_ids().size(), 1u);
+}
+
+TEST_P(Limits, LoweredRateCountsWhatWasTakenUnderTheOldOne) {
+  set_policy("work", {.rate_limit = Rate{100, 1s, 100}});
+  submit_many(5);
+  EXPECT_EQ(claimed_ids({"work"}, 1).size(), 1u);
+  set_policy("work", {.rate_limit = Rate{2, 24h, 2}});
+  const ClaimOutcome lowered = claim();
+  EXPECT_EQ(lowered.executions.size(), 1u);
+  EXPECT_EQ(lowered.next_at, now() + 12h);
+}
+
+TEST_P(Limits, LoweredBurstCountsAtOnce) {
+  set_policy("work", {.rate_limit = Rate{1, 1s, 20}});
+  submit_many(22);
+  EXPECT_EQ(claimed_ids({"work"}, 20).size(), 20u);
+  set_policy("work", {.rate_limit = Rate{1, 1s, 1}});
+  EXPECT_EQ(claim().next_at, now() + 1s);
+  clock_.advance(1s);
+  EXPECT_EQ(claimed_ids().size(), 1u);
+}
+
+TEST_P(Limits, RateThatIsSetAgainGivesNothingAway) {
+  const QueuePolicy slow{.rate_limit = Rate{1, 1h, 1}}, fast{.rate_limit = Rate{5, 1h, 5}};
+  set_policy("work", slow);
+  submit_many(10);
+  EXPECT_EQ(claimed_ids().size(), 1u);
+  set_policy("work", fast);
+  EXPECT_EQ(claimed_ids().size(), 4u);
+  set_policy("work", slow);
+  EXPECT_THAT(claimed_ids(), IsEmpty());
+  set_policy("work", fast);
+  EXPECT_EQ(claimed_ids().size(), 4u);  // an empty bucket of the slow one is one taken
+}
+
 TEST_P(Limits, LiftedRateLetsEverythingGo) {
   set_policy("work", {.rate_limit = Rate{1, 1h, 1}});
   submit_many(3);

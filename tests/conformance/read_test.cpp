@@ -89,6 +89,22 @@ TEST_P(Read, CountHasEveryQueueWithAnythingOpen) {
                           QueueCount{"default", "b", 2, 0, now() - 5s}));
 }
 
+TEST_P(Read, CountNamesAQueueThatWasUsedEvenWhenItIsEmpty) {
+  set_retention("work", 0s);
+  set_retention("flows", 0s);
+  complete(token_of((submitted(Task()), claim_one())));
+  submitted(Task("flow").kind(hapax::Kind::workflow).queue("flows"));
+  submitted(Task().queue("other").name_space("tenant"));
+  submit(Task().queue("dry").dry_run());
+  ASSERT_TRUE(store().list({.name_space = "default"}).empty());
+  const auto counts = store().count();
+  ASSERT_EQ(counts.size(), 3u);
+  EXPECT_EQ(counts.at(0), (QueueCount{"default", "flows", 1, 0, now()}));
+  EXPECT_EQ(counts.at(1), (QueueCount{"default", "work", 0, 0, std::nullopt}));
+  EXPECT_EQ(counts.at(2), (QueueCount{"tenant", "other", 1, 0, now()}));
+  EXPECT_EQ(second_handle()->count(), counts);
+}
+
 TEST_P(Read, CountOfAnEmptyStoreIsEmpty) { EXPECT_THAT(store().count(), IsEmpty()); }
 
 TEST_P(Read, FindIdentityShowsEntryAndOwner) {

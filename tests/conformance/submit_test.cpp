@@ -84,6 +84,90 @@ TEST_P(Submit, SameKeyWithOtherInputIsAConflictThatChangesNothing) {
   EXPECT_EQ(store().find_identity(owner.identity->hash), before);
 }
 
+// Scopes that several types share, each with the key of one of them.
+std::vector<Task> in_wide_scopes(const std::string& type) {
+  return {Task(type).key("k").scope({Scope::Tag::queue, ""}), Task(type).key("k").scope({Scope::Tag::global, ""}),
+          Task(type).key("k").scope({Scope::Tag::custom, "orders"})};
+}
+
+TEST_P(Submit, SameKeyWithAnotherTypeIsAConflictThatChangesNothing) {
+  const std::vector<Task> charges = in_wide_scopes("charge"), refunds = in_wide_scopes("refund");
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    const Execution owner = submitted(charges[i]);
+    SCOPED_TRACE(owner.identity->scope.to_string());
+    const auto before = store().find_identity(owner.identity->hash);
+    const Submission other = refunds[i];
+    ASSERT_EQ(other.execution.identity->hash, owner.identity->hash);
+    const SubmitOutcome outcome = submit(other);
+    EXPECT_EQ(outcome.kind, Kind::conflict);
+    EXPECT_EQ(outcome.execution, owner);
+    EXPECT_EQ(find(other.execution.id), std::nullopt);
+    EXPECT_EQ(store().find_identity(owner.identity->hash), before);
+  }
+}
+
+TEST_P(Submit, AnotherTypeConflictsWhateverTheStrategy) {
+  const Scope global{Scope::Tag::global, ""};
+  for (const Strategy strategy : {Strategy::strict, Strategy::contextual}) {
+    submitted(Task("charge").identity(strategy, "1").scope(global));
+    EXPECT_EQ(submit(Task("charge").identity(strategy, "1").scope(global)).kind, Kind::duplicate);
+    EXPECT_EQ(submit(Task("refund").identity(strategy, "1").scope(global)).kind, Kind::conflict);
+  }
+}
+
+TEST_P(Submit, AnotherTypeConflictsWithACompletedOwnerAndItsTombstone) {
+  const Scope global{Scope::Tag::global, ""};
+  const Execution owner = owner_in(Status::completed, Task("charge").key("k").scope(global).ttl(24h));
+  EXPECT_EQ(submit(Task("charge").key("k").scope(global)).kind, Kind::duplicate);
+  EXPECT_EQ(submit(Task("refund").key("k").scope(global)).kind, Kind::conflict);
+  EXPECT_EQ(submit(Task("refund").key("k").scope(global)).kind, Kind::conflict);  // asked of a cache, if there is one
+  set_retention("work", 1s);
+  clock_.advance(1s);
+  store().purge(100);
+  ASSERT_EQ(find(owner.id), std::nullopt);
+  EXPECT_EQ(submit(Task("charge").key("k").scope(global)).kind, Kind::duplicate);
+  const SubmitOutcome outcome = submit(Task("refund").key("k").scope(global));
+  EXPECT_EQ(outcome.kind, Kind::conflict);
+  EXPECT_EQ(outcome.execution.type, "charge");
+}
+
+TEST_P(Submit, AnotherTypeConflictsInABatchAndInADryRun) {
+  const Scope global{Scope::Tag::global, ""};
+  const std::vector<Submission> batch{Task("charge").key("k").scope(global), Task("refund").key("k").scope(global)};
+  const auto outcomes = store().submit(batch);
+  EXPECT_EQ(outcomes.at(0).kind, Kind::created);
+  EXPECT_EQ(outcomes.at(1).kind, Kind::conflict);
+  EXPECT_EQ(submit(Task("refund").key("k").scope(global).dry_run()).kind, Kind::conflict);
+}
+
+TEST_P(Submit, AnotherTypeIsNoConflictWhereTheOwnerMakesWay) {
+  const Scope global{Scope::Tag::global, ""};
+  const Execution owner = owner_in(Status::failed, Task("charge").key("k").scope(global));
+  const SubmitOutcome outcome = submit(Task("refund").key("k").scope(global));
+  EXPECT_EQ(outcome.kind, Kind::created);
+  EXPECT_EQ(outcome.superseded, owner.id);
+}
+
+// The clocks of two servers differ, and a statement may have waited for a lock since it looked at the time.
+TEST_P(Submit, ASuccessorIsNeverOlderThanTheOneItSupersedes) {
+  for (const Reuse reuse : {Reuse::allow_failed, Reuse::allow_closed, Reuse::replace}) {
+    const std::string key(to_string(reuse));
+    SCOPED_TRACE(key);
+    const Status status = reuse == Reuse::replace ? Status::pending : Status::failed;
+    const Execution owner = owner_in(status, Task().key(key));
+    clock_.advance(-5s);
+    const SubmitOutcome outcome = submit(Task().key(key).reuse(reuse).ttl(1h));
+    ASSERT_EQ(outcome.kind, Kind::created);
+    EXPECT_EQ(outcome.superseded, owner.id);
+    EXPECT_EQ(outcome.execution.created_at, owner.created_at);
+    EXPECT_EQ(outcome.execution.run_at, now());
+    EXPECT_EQ(outcome.expires_at, owner.created_at + 1h);
+    EXPECT_EQ(find(outcome.execution.id)->created_at, owner.created_at);
+    EXPECT_EQ(store().find_identity(owner.identity->hash)->entry.created_at, owner.created_at);
+    clock_.advance(5s);
+  }
+}
+
 TEST_P(Submit, OtherInputIsNoConflictWhereTheOwnerMakesWay) {
   const Execution owner = owner_in(Status::failed, Task().key("k").input("1"));
   const SubmitOutcome outcome = submit(Task().key("k").input("2"));

@@ -43,6 +43,79 @@ TEST_P(Workflows, ATurnStartsItsStepsAndSuspendsTheRun) {
   EXPECT_THAT(claim_turns().executions, IsEmpty());
 }
 
+TEST_P(Workflows, TheSameIdWithAnotherTypeIsAConflict) {
+  const Execution run = start("w");
+  Submission other = Task("refund").kind(hapax::Kind::workflow).queue("flows").reuse(Reuse::reject);
+  other.execution.idempotency_key = "w";
+  other.execution.identity = workflow_identity("default", "w");
+  for (const bool dry_run : {true, false}) {
+    other.dry_run = dry_run;
+    const SubmitOutcome outcome = submit(other);
+    EXPECT_EQ(outcome.kind, SubmitOutcome::Kind::conflict);
+    EXPECT_EQ(outcome.execution, run);
+  }
+  EXPECT_EQ(find(other.execution.id), std::nullopt);
+}
+
+TEST_P(Workflows, AStepWhoseKeyIsOfAnotherTypeFailsWithAConflict) {
+  const Scope global{Scope::Tag::global, ""};
+  const Execution owner = submitted(Task("charge").key("k").scope(global).queue("other"));
+  start();
+  Turn first = turn(claim_turn());
+  ask_task(first, Task("refund").key("k").scope(global));
+  EXPECT_EQ(commit(first).status, Status::pending);
+  const Event outcome = history(first.token.execution).at(1);
+  EXPECT_EQ(outcome.status, Status::failed);
+  EXPECT_EQ(outcome.error->type, "IdempotencyConflict");
+  EXPECT_THAT(outcome.error->message, testing::HasSubstr("another type"));
+  EXPECT_EQ(find(owner.id), owner);
+}
+
+TEST_P(Workflows, AChildWhoseIdIsOfAnotherTypeFailsWithAConflict) {
+  start("kid");
+  claim_turn();
+  start("w");
+  Turn first = turn(claim_turn());
+  Submission child = Task("refund").kind(hapax::Kind::workflow).queue("flows");
+  child.execution.idempotency_key = "kid";
+  child.execution.identity = workflow_identity("default", "kid");
+  const Event asked = command(first, Kind::child, "refund");
+  first.starts.push_back({asked.step, child});
+  EXPECT_EQ(commit(first).status, Status::pending);
+  EXPECT_EQ(history(first.token.execution).at(1).error->type, "IdempotencyConflict");
+}
+
+TEST_P(Workflows, HistoryTellsWhichStepsStandForATaskOfBefore) {
+  const Execution done = owner_in(Status::completed, Task().key("done"));
+  const Execution open = submitted(Task().key("open").queue("other"));
+  start();
+  Turn first = turn(claim_turn());
+  ask_task(first, Task().key("done"));
+  ask_task(first, Task().key("open").queue("other"));
+  ask_task(first, Task().key("fresh"));
+  commit(first);
+  const std::vector<Event> events = history(first.token.execution);
+  EXPECT_EQ(events.at(0).execution, done.id);
+  EXPECT_EQ(events.at(0).status, Status::completed);
+  EXPECT_EQ(events.at(1).execution, open.id);
+  EXPECT_EQ(events.at(1).status, Status::pending);
+  EXPECT_EQ(events.at(2).status, std::nullopt);
+  for (const std::size_t step : {0, 1}) EXPECT_TRUE(stands_for_before(events.at(step)));
+  EXPECT_FALSE(stands_for_before(events.at(2)));
+  EXPECT_FALSE(stands_for_before(events.at(3)));  // the outcome of the first
+}
+
+TEST_P(Workflows, ARunThatContinuesIsNeverOlderThanTheLastOne) {
+  const Execution run = start();
+  Turn first = turn(claim_turn());
+  first.end = Turn::Continued{test_id(6'000'000), "2", hash_input("2")};
+  clock_.advance(-5s);
+  EXPECT_TRUE(commit(first).accepted);
+  const Execution next = find(test_id(6'000'000)).value();
+  EXPECT_EQ(next.created_at, run.created_at);
+  EXPECT_EQ(next.run_at, now());
+}
+
 TEST_P(Workflows, AFinishedStepWakesItsRunInTheSameCommit) {
   const Execution run = suspended_on_task();
   const FinishOutcome finished = complete(token_of(claim_one()), "\"done\"");

@@ -63,6 +63,9 @@ class Client:
     def put(self, path, body=ABSENT, **options):
         return self.request("PUT", path, body, **options)
 
+    def patch(self, path, body=ABSENT, **options):
+        return self.request("PATCH", path, body, **options)
+
     def delete(self, path, **options):
         return self.request("DELETE", path, **options)
 

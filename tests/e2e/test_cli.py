@@ -179,8 +179,8 @@ def test_explain_says_what_and_why(command):
     says = command.json("explain", "charge", "2", "--key", "k")
     assert says["outcome"] == "create" and "makes way" in says["explanation"]["reuse"]
 
-    command.ok("types", "set", "strictly")
-    assert "is declared and names no identity" in command.ok("explain", "strictly", "1").out
+    command.ok("types", "set", "strictly", "identity=strict")
+    assert "as 'strictly' is declared by its settings" in command.ok("explain", "strictly", "1").out
     assert "every time" in command.ok("explain", "anything").out
     assert len(command.json("list")["executions"]) == 1
 
@@ -227,6 +227,23 @@ def test_types_are_listed_shown_and_set(command):
     assert "payments" in command.ok("types", "show", "charge").out
     assert command.json("submit", "charge", '{"a":1,"b":2}')["execution"]["queue"] == "payments"
     assert command.run("types", "show", "other").code == NOT_FOUND
+
+
+def test_setting_a_type_tunes_it_and_shows_what_decides_its_identity(command):
+    type = command.json("types", "set", "tick", "max_attempts=7", "timeout=5s")
+    assert type["declared"] is False
+    assert type["identity"] == {"strategy": "always_unique", "from": "undeclared", "steps": "always_unique"}
+    assert command.json("submit", "tick", "1")["created"] and command.json("submit", "tick", "1")["created"]
+    assert command.json("types", "set", "tick", "timeout=")["settings"] == {"max_attempts": 7}
+    assert "it is not declared" in command.ok("types", "show", "tick").out
+    assert command.ok("list").out.count("0/7") == 2
+
+    type = command.json("types", "set", "tick", "identity=strict")
+    assert type["identity"] == {"strategy": "strict", "from": "api", "steps": "strict"}
+    assert type["settings"] == {"identity": "strict", "max_attempts": 7}
+    assert command.json("submit", "tick", "1")["created"]
+    assert not command.json("submit", "tick", "1")["created"]
+    assert command.run("types", "set", "tick", "max_attempts=0").code == USAGE
 
 
 # ---- top, bench, doctor

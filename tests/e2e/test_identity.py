@@ -9,6 +9,7 @@ import pytest
 from caller import Caller
 from conftest import eventually
 from server import SLOWDOWN
+from workflow_worker import WorkflowWorker
 
 WINDOW = f"{SLOWDOWN}s"  # long enough to do something within it, short enough to see its end
 
@@ -443,3 +444,85 @@ def test_a_namespace_cannot_release_the_identity_of_another(shared_server, calle
 
     assert Caller(shared_server, namespace="stranger").http.delete(f"/v1/identities/{hash}").json["released"] is False
     assert caller.submit(idempotency_key=key).status == 200
+
+
+# ---- declaring and tuning types
+
+
+def test_tuning_a_type_does_not_change_what_is_the_same(caller, fresh):
+    type = fresh("type")
+    view = caller.http.patch(f"/v1/types/{type}", {"max_attempts": 7}).json
+    assert view["declared"] is False and view["settings"] == {"max_attempts": 7}
+    assert view["identity"] == {"strategy": "always_unique", "from": "undeclared", "steps": "always_unique"}
+
+    first, second = caller.submit(type, input=1), caller.submit(type, input=1)
+    assert not same(first, second)
+    assert first.json["execution"]["max_attempts"] == 7
+
+    caller.put_type(type, max_attempts=7)
+    view = caller.http.get(f"/v1/types/{type}").json
+    assert view["identity"] == {"strategy": "strict", "from": "declared", "steps": "always_unique"}
+    view = caller.http.patch(f"/v1/types/{type}", {"max_attempts": None, "retry": {"max": "9s"}}).json
+    assert view["declared"] is True and view["settings"] == {"retry": {"max": "9s"}}
+    assert same(caller.submit(type, input=1), caller.submit(type, input=1))
+    for wrong in ({"max_attempts": 0}, {"color": None}, [], {"identity": "contextual"}):
+        assert caller.http.patch(f"/v1/types/{type}", wrong).status == 400, wrong
+    assert caller.http.get(f"/v1/types/{type}").json["settings"] == {"retry": {"max": "9s"}}
+
+
+def twice(ctx, input):
+    first = yield ctx.task(input["type"], "x", queue=input["queue"])
+    second = yield ctx.task(input["type"], "x", queue=input["queue"])
+    return [first, second]
+
+
+@pytest.mark.parametrize("declare", ["patch", "put"])
+def test_a_default_never_merges_steps(caller, fresh, declare):
+    type, queue = fresh("tick"), fresh("queue")
+    assert caller.http.request(declare.upper(), f"/v1/types/{type}", {"max_attempts": 7}).status == 200
+    ran = []
+    worker = WorkflowWorker(caller.http, {"twice": twice}, {type: lambda *_: ran.append(1)}, [queue])
+    for _ in range(2):
+        caller.begin("twice", fresh("flow"), queue=queue, input={"type": type, "queue": queue})
+        worker.until_idle()
+    assert len(ran) == 4
+
+
+def test_a_history_says_which_steps_stand_for_a_task_of_before(caller, fresh):
+    type, queue, workflow_id = fresh("tick"), fresh("queue"), fresh("flow")
+    assert caller.http.patch(f"/v1/types/{type}", {"identity": "strict"}).status == 200
+    worker = WorkflowWorker(caller.http, {"twice": twice}, {type: lambda *_: 1}, [queue])
+    caller.begin("twice", workflow_id, queue=queue, input={"type": type, "queue": queue})
+    worker.until_idle()
+
+    first, second = (event for event in caller.history(workflow_id) if event["kind"] == "task")
+    assert "deduplicated" not in first and "status" not in first
+    assert second["deduplicated"] is True and second["status"] == "completed"
+    assert second["execution_id"] == first["execution_id"]
+
+
+# ---- another type
+
+
+@pytest.mark.parametrize("scope", ["queue", "global", "orders"])
+def test_a_key_that_several_types_share_is_a_conflict_for_another_type(caller, fresh, scope):
+    key, queue = fresh("key"), fresh("queue")
+    owner = caller.create("charge", queue=queue, scope=scope, idempotency_key=key, input=1)
+
+    for dry_run in (True, False):
+        answer = caller.submit("refund", queue=queue, scope=scope, idempotency_key=key, input=1, dry_run=dry_run)
+        assert (answer.status, answer.json["error"]) == (409, "IdempotencyConflict")
+        assert answer.json["existing_execution_id"] == owner["id"]
+        assert "another type" in answer.json["message"] and "input" not in answer.json
+    batch = caller.batch({"type": "refund", "queue": queue, "scope": scope, "idempotency_key": key, "input": 1})
+    assert batch.json["receipts"][0]["error"] == "IdempotencyConflict"
+    assert len(caller.list(queue=queue)) == 1
+
+
+def test_a_workflow_id_with_another_type_is_a_conflict(caller, fresh):
+    workflow_id, queue = fresh("flow"), fresh("queue")
+    caller.begin("charge", workflow_id, queue=queue, input=1)
+    answer = caller.start("refund", workflow_id, queue=queue, input=1)
+    assert (answer.status, answer.json["error"]) == (409, "IdempotencyConflict")
+    assert "another type" in answer.json["message"]
+    assert caller.workflow(workflow_id)["type"] == "charge"

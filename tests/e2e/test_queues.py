@@ -89,6 +89,27 @@ def test_with_no_retention_a_task_is_deleted_as_it_closes(shared_server, caller,
     assert caller.list(queue=queue) == []
 
 
+def test_a_queue_that_was_used_stays_known_when_it_is_empty(caller, fresh):
+    queue = fresh("queue")
+    assert caller.http.get(f"/v1/queues/{queue}").json["known"] is False
+    caller.create(queue=queue)
+    assert caller.finish(caller.claim_one(queue)["lease"])["ok"]
+    view = caller.http.get(f"/v1/queues/{queue}").json
+    assert (view["known"], view["pending"], view["running"]) == (True, 0, 0)
+    assert queue in [each["name"] for each in caller.http.get("/v1/queues").json["queues"]]
+
+
+def test_a_raised_rate_limit_counts_at_once(caller, fresh):
+    queue = fresh("queue")
+    caller.put_queue(queue, rate_limit="2/day")
+    for _ in range(10):
+        caller.create(queue=queue)
+    assert len(caller.claim(queue, limit=10)) == 2
+    assert caller.claim(queue, limit=10) == []
+    caller.put_queue(queue, rate_limit="1000/sec")
+    assert len(caller.claim(queue, limit=10, wait="5s")) == 8
+
+
 def test_cleanup_deletes_what_is_past_its_retention(start_server, fresh):
     caller = Caller(start_server(config='[cleanup]\ninterval = "100ms"\n[queues.q]\nretention = "50ms"\n'))
     task = caller.create(queue="q")

@@ -14,10 +14,13 @@ using namespace std::chrono_literals;
 
 const std::vector<std::string> kNameSpaces{"default", "tenant"};
 const std::vector<std::string> kQueues{"a", "b", "c"};
+const std::vector<std::string> kTypes{"x", "y"};
 const std::vector<std::string> kKeys{"k0", "k1", "k2"};
+const Scope kShared{Scope::Tag::global, ""};  // of all types
 const std::vector<std::string> kWorkflows{"w0", "w1"};
 const std::vector<std::string> kSignals{"go", "stop"};
 const std::vector<Duration> kJumps{1ms, 300ms, 1s, 5s, 30s, 60s, 10min, 1h, 24h, 24h * 8};
+const std::vector<Duration> kPeriods{1s, 10s, 1h, 24h};  // of rate limits
 const std::vector<Duration> kSpans{0ms, 1ms, 1s, 10s, 1h, 24h};
 
 class Generator {
@@ -110,7 +113,7 @@ class Generator {
   Submission submission() { return !submissions_.empty() && chance(5) ? any(submissions_) : new_submission(); }
 
   Submission new_submission() {
-    Task task("x");
+    Task task(chance(85) ? kTypes[0] : kTypes[1]);
     task.id(test_id(++last_id_)).name_space(name_space()).queue(any(kQueues));
     task.input(chance(80) ? "1" : "2").reuse(static_cast<Reuse>(below(4)));
     give_identity(task);
@@ -227,6 +230,7 @@ class Generator {
     if (dice < 60) task.key(any(kKeys));
     if (dice >= 60 && dice < 70) task.identity(Strategy::strict, "1");
     if (dice >= 70 && dice < 80) task.identity(Strategy::contextual, any(kKeys));
+    if (dice < 80 && chance(40)) task.scope(kShared);
     if (chance(45)) task.ttl(any(kSpans));
   }
 
@@ -302,7 +306,8 @@ class Generator {
     QueuePolicy policy;
     policy.paused = chance(10);
     if (chance(25))
-      policy.rate_limit = Rate{static_cast<std::int64_t>(1 + below(5)), 10s, static_cast<std::int64_t>(1 + below(4))};
+      policy.rate_limit =
+          Rate{static_cast<std::int64_t>(1 + below(5)), any(kPeriods), static_cast<std::int64_t>(1 + below(4))};
     if (chance(30)) policy.max_running = static_cast<std::int32_t>(below(4));
     if (chance(30)) policy.concurrency_limit = 2;
     if (chance(30)) policy.cancel_grace = any(kSpans);
@@ -317,7 +322,7 @@ class Generator {
     if (chance(30)) filter.queue = any(kQueues);
     if (chance(30)) filter.status = static_cast<Status>(below(7));
     if (chance(20)) filter.idempotency_key = any(kKeys);
-    if (chance(10)) filter.type = "x";
+    if (chance(10)) filter.type = any(kTypes);
     if (chance(10)) filter.parent = id();
     if (chance(30)) filter.before = id();
     filter.limit = limit();
@@ -330,11 +335,12 @@ class Generator {
     static const std::vector<IdentityHash> all = [] {
       std::vector<IdentityHash> made;
       for (const std::string& name_space : kNameSpaces) {
-        made.push_back(key_hash("x", "strict:1", name_space));
         for (const std::string& id : kWorkflows) made.push_back(workflow_identity(name_space, id).hash);
-        for (const std::string& key : kKeys) {
-          made.push_back(key_hash("x", key, name_space));
-          made.push_back(key_hash("x", "contextual:" + key, name_space));
+        std::vector<std::string> materials{"strict:1"};
+        for (const std::string& key : kKeys) materials.insert(materials.end(), {key, "contextual:" + key});
+        for (const std::string& material : materials) {
+          for (const std::string& type : kTypes) made.push_back(key_hash(type, material, name_space));
+          made.push_back(hash_key({name_space, kTypes[0], "", kShared}, material));
         }
       }
       return made;

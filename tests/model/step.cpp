@@ -29,6 +29,8 @@ Contents look(const Look& look, Store& store) {
   }
   for (const IdentityHash& hash : look.hashes) contents.identities.push_back(store.find_identity(hash));
   contents.counts = store.count();
+  // A store may know a queue already that a refused submission named.
+  std::erase_if(contents.counts, [](const QueueCount& count) { return count.pending == 0 && count.running == 0; });
   for (const ExecutionId& run : look.runs) {
     for (Event& event : store.history(run, 0, 100'000)) contents.events.push_back(std::move(event));
   }

@@ -74,6 +74,10 @@ Task& Task::identity(Strategy strategy, std::string_view material) {
   material_ = std::string(to_string(strategy)) + ":" + std::string(material);
   return *this;
 }
+Task& Task::scope(Scope scope) {
+  submission_.execution.identity.value().scope = std::move(scope);
+  return *this;
+}
 Task& Task::reuse(Reuse reuse) {
   submission_.reuse = reuse;
   return *this;
@@ -139,7 +143,10 @@ Submission Task::submission() const {
   Submission submission = submission_;
   Execution& execution = submission.execution;
   execution.input_hash = hash_input(execution.input);
-  if (execution.identity) execution.identity->hash = key_hash(execution.type, material_, execution.name_space);
+  if (execution.identity) {
+    const IdentityParts parts{execution.name_space, execution.type, execution.queue, execution.identity->scope};
+    execution.identity->hash = hash_key(parts, material_);
+  }
   return submission;
 }
 

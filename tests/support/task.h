@@ -33,6 +33,7 @@ class Task {
   Task& input(std::string canonical_json);
   Task& key(std::string key);                                    // caller_provided, in the scope of the type
   Task& identity(Strategy strategy, std::string_view material);  // strict or contextual
+  Task& scope(Scope scope);                                      // of the identity, which was given before
   Task& reuse(Reuse reuse);
   Task& ttl(Duration ttl);
   Task& priority(std::int32_t priority);

@@ -46,6 +46,8 @@ std::optional<std::vector<QueueCount>> queue_counts(Engine& engine, const std::o
   try {
     std::vector<QueueCount> counts = engine.queue_counts();
     if (name_space) std::erase_if(counts, [&](const QueueCount& count) { return count.name_space != *name_space; });
+    // A queue that was used once and is empty has no series.
+    std::erase_if(counts, [](const QueueCount& count) { return count.pending == 0 && count.running == 0; });
     return counts;
   } catch (const Failure& failure) {
     spdlog::warn("http: metrics without the queues: {}", failure.what());

@@ -1,4 +1,4 @@
-// The settings of declared types.
+// The settings of types: declaring one (PUT), and tuning one (PATCH).
 #include "core/name.h"
 #include "http/error.h"
 #include "http/parse_request.h"
@@ -48,12 +48,21 @@ void put_type(Backend& backend, Request& request, const Responder& responder) {
   });
 }
 
+void patch_type(Backend& backend, Request& request, const Responder& responder) {
+  std::string name = type_name(request);
+  Json patch = parse_body(request);
+  backend.pool.answer(responder,
+                      [&engine = backend.engine, name_space = request.name_space, name = std::move(name),
+                       patch = std::move(patch)] { return type_response(engine.patch_type(name_space, name, patch)); });
+}
+
 }  // namespace
 
 void add_type_routes(Router& router, Backend& backend) {
   router.add(Method::get, "/v1/types", on(backend, list_types));
   router.add(Method::get, "/v1/types/{name}", on(backend, get_type));
   router.add(Method::put, "/v1/types/{name}", on(backend, put_type));
+  router.add(Method::patch, "/v1/types/{name}", on(backend, patch_type));
 }
 
 }  // namespace hapax::http

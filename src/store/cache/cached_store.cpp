@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "store/cache/redis_keeper.h"
+#include "store/new_execution.h"
 
 namespace hapax {
 
@@ -136,9 +137,8 @@ class RedisCachedStore final : public CachedStore {
     const auto& [entry, owner] = identity;
     const Duration retention = policies.retention(owner);
     if (entry.name_space != execution.name_space || !is_live(entry, &owner, retention, now)) return std::nullopt;
-    const bool same = !execution.identity->compares_input() || execution.input_hash == entry.input_hash;
     SubmitOutcome outcome;
-    outcome.kind = same ? SubmitOutcome::Kind::duplicate : SubmitOutcome::Kind::conflict;
+    outcome.kind = meet_owner(submission, owner);
     outcome.execution = owner;
     outcome.expires_at = dies_at(entry, &owner, retention);
     return outcome;

@@ -108,8 +108,10 @@ class QueueTurn {
 
   bool out_of_rate() {
     if (!policy_.rate_limit) return false;
-    RateState trial = tables_.rates[name_];
+    RateState& rate = tables_.rates[name_];
+    RateState trial = rate;
     held_by_rate_ = take(*policy_.rate_limit, trial, now_, 1) == 0;
+    if (held_by_rate_) rate = trial;  // under a changed limit
     return held_by_rate_;
   }
 

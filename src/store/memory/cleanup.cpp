@@ -65,6 +65,11 @@ std::int64_t erase_expired(Map& map, std::int32_t limit, Time now, ExpiresAt exp
 
 }  // namespace
 
+std::int64_t purge_requests(Tables& tables, std::int32_t limit, Time now) {
+  return erase_expired(tables.requests, limit, now,
+                       [](const StoredRequest& request) { return std::optional(request.expires_at); });
+}
+
 PurgeOutcome purge(Tables& tables, std::int32_t limit, Time now) {
   PurgeOutcome outcome;
   for (const ExecutionId& id : over_retention(tables, limit, now)) {
@@ -74,8 +79,7 @@ PurgeOutcome purge(Tables& tables, std::int32_t limit, Time now) {
   outcome.identities = erase_expired(tables.ledger, limit, now, [](const LedgerEntry& entry) {
     return entry.tombstone ? entry.expires_at : std::nullopt;
   });
-  outcome.requests = erase_expired(tables.requests, limit, now,
-                                   [](const StoredRequest& request) { return std::optional(request.expires_at); });
+  outcome.requests = purge_requests(tables, limit, now);
   tables.forget_reports(now);
   outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
   return outcome;

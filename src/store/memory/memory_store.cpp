@@ -59,6 +59,10 @@ class MemoryStore final : public Store {
     const std::lock_guard lock(mutex_);
     return memory::purge(tables_, limit, clock_.now());
   }
+  std::int64_t purge_requests(std::int32_t limit) override {
+    const std::lock_guard lock(mutex_);
+    return memory::purge_requests(tables_, limit, clock_.now());
+  }
 
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
     const std::lock_guard lock(mutex_);

@@ -13,6 +13,15 @@ bool matches(const Execution& execution, const ListFilter& filter) {
          (!filter.parent || execution.parent == filter.parent);
 }
 
+void add_open(QueueCount& count, const OpenTasks& tasks) {
+  count.running += tasks.running;
+  for (const auto& [priority, level] : tasks.pending) {
+    count.pending += std::ssize(level);
+    const Time first = level.begin()->first;
+    if (!count.oldest_run_at || first < *count.oldest_run_at) count.oldest_run_at = first;
+  }
+}
+
 }  // namespace
 
 Page list(const Tables& tables, const ListFilter& filter) {
@@ -28,19 +37,14 @@ Page list(const Tables& tables, const ListFilter& filter) {
 
 std::vector<QueueCount> count(const Tables& tables, const std::optional<std::string>& name_space) {
   std::vector<QueueCount> counts;
-  const auto& open = tables.open();
-  for (auto queue = open.lower_bound({name_space.value_or(""), "", Kind::task}); queue != open.end(); ++queue) {
-    const auto& [name, tasks] = *queue;
-    if (name_space && name.name_space != *name_space) break;
-    if (counts.empty() || counts.back().name_space != name.name_space || counts.back().queue != name.queue) {
-      counts.push_back({name.name_space, name.queue, 0, 0, std::nullopt});
-    }
-    QueueCount& count = counts.back();
-    count.running += tasks.running;
-    for (const auto& [priority, level] : tasks.pending) {
-      count.pending += std::ssize(level);
-      const Time first = level.begin()->first;
-      if (!count.oldest_run_at || first < *count.oldest_run_at) count.oldest_run_at = first;
+  const auto& queues = tables.queues();
+  for (auto queue = queues.lower_bound({name_space.value_or(""), ""}); queue != queues.end(); ++queue) {
+    const auto& [in, name] = *queue;
+    if (name_space && in != *name_space) break;
+    QueueCount& count = counts.emplace_back(QueueCount{in, name, 0, 0, std::nullopt});
+    for (const Kind kind : {Kind::task, Kind::workflow}) {
+      const auto open = tables.open().find({in, name, kind});
+      if (open != tables.open().end()) add_open(count, open->second);
     }
   }
   return counts;

@@ -6,9 +6,8 @@
 namespace hapax::memory {
 namespace {
 
-SubmitOutcome answer_with_owner(const Tables& tables, SubmitOutcome::Kind kind, const LedgerEntry& entry) {
+SubmitOutcome answer_with_owner(const Tables& tables, const LedgerEntry& entry) {
   SubmitOutcome outcome;
-  outcome.kind = kind;
   const Execution* owner = tables.find(entry.owner);
   outcome.execution = owner ? *owner : execution_of(entry);
   outcome.purged = owner == nullptr;
@@ -20,14 +19,14 @@ SubmitOutcome answer_with_owner(const Tables& tables, SubmitOutcome::Kind kind, 
 std::optional<SubmitOutcome> answer_of_before(Tables& tables, const Submission& submission) {
   if (const Execution* stored = tables.find(submission.execution.id)) {
     if (const LedgerEntry* entry = tables.entry_owned_by(*stored)) {
-      return answer_with_owner(tables, SubmitOutcome::Kind::created, *entry);
+      return answer_with_owner(tables, *entry);
     }
     SubmitOutcome outcome;
     outcome.execution = *stored;
     return outcome;
   }
   if (const LedgerEntry* entry = tables.entry_owned_by(submission.execution)) {
-    return answer_with_owner(tables, SubmitOutcome::Kind::created, *entry);
+    return answer_with_owner(tables, *entry);
   }
   return std::nullopt;
 }
@@ -41,9 +40,9 @@ Effects cancel_owner(Tables& tables, const ExecutionId& id, Time now) {
   return effects;
 }
 
-SubmitOutcome create(Tables& tables, const Submission& submission, Time now) {
+SubmitOutcome create(Tables& tables, const Submission& submission, Time now, const LedgerEntry* before = nullptr) {
   SubmitOutcome outcome;
-  outcome.execution = new_execution(submission, now);
+  outcome.execution = new_execution(submission, now, before);
   if (outcome.execution.identity) {
     const LedgerEntry entry = new_entry(outcome.execution, submission.idempotency_ttl);
     outcome.expires_at = dies_at(entry, &outcome.execution, tables.policies->retention(outcome.execution));
@@ -62,19 +61,21 @@ SubmitOutcome submit(Tables& tables, const Submission& submission, Time now) {
   if (!identity) return create(tables, submission, now);
 
   const auto found = tables.ledger.find(identity->hash);
-  if (found == tables.ledger.end() || !tables.is_live(found->second, now)) return create(tables, submission, now);
+  if (found == tables.ledger.end()) return create(tables, submission, now);
+  const LedgerEntry entry = found->second;
+  if (!tables.is_live(entry, now)) return create(tables, submission, now, &entry);
 
-  const LedgerEntry& entry = found->second;
   const ExecutionId owner_id = entry.owner;
   const Execution* owner = tables.find(owner_id);
   const Verdict verdict = decide(owner ? owner->status : entry.tombstone->status, submission.reuse);
   if (verdict == Verdict::duplicate) {
-    const bool same = !identity->compares_input() || submission.execution.input_hash == entry.input_hash;
-    return answer_with_owner(tables, same ? SubmitOutcome::Kind::duplicate : SubmitOutcome::Kind::conflict, entry);
+    SubmitOutcome outcome = answer_with_owner(tables, entry);
+    outcome.kind = meet_owner(submission, outcome.execution);
+    return outcome;
   }
   Effects effects;
   if (verdict == Verdict::cancel_owner && !submission.dry_run) effects = cancel_owner(tables, owner_id, now);
-  SubmitOutcome outcome = create(tables, submission, now);
+  SubmitOutcome outcome = create(tables, submission, now, &entry);
   outcome.effects = std::move(effects);
   outcome.superseded = owner_id;
   return outcome;

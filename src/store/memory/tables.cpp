@@ -23,6 +23,7 @@ void Tables::insert(Execution execution) {
   ids_[{execution.name_space, execution.kind}].insert(id);
   if (execution.kind == Kind::workflow) runs_.emplace(execution.idempotency_key.value_or(""), id);
   if (execution.parent) steps_.emplace(*execution.parent, id);
+  queues_.emplace(execution.name_space, execution.queue);
   index(executions_.emplace(id, std::move(execution)).first->second);
 }
 

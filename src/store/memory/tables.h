@@ -56,6 +56,10 @@ class Tables {
   const Closed& closed() const { return closed_; }  // each by finished_at
   const TimeOrder& due() const { return due_; }     // by due_at
 
+  const std::set<std::pair<std::string, std::string>>& queues() const {
+    return queues_;
+  }  // namespace, queue; ever used
+
   const Execution* find(const ExecutionId& id) const;
   const Execution* find(const std::string& name_space, const ExecutionId& id) const;
 
@@ -123,6 +127,7 @@ class Tables {
   std::map<ExecutionId, Execution> executions_;
   std::map<std::pair<std::string, Kind>, std::set<ExecutionId>> ids_;
   std::map<QueueName, OpenTasks> open_;
+  std::set<std::pair<std::string, std::string>> queues_;
   std::multimap<std::string, ExecutionId> runs_;
   std::multimap<ExecutionId, ExecutionId> steps_;
   Closed closed_;

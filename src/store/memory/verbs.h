@@ -18,6 +18,7 @@ FinishOutcome finish(Tables& tables, const Report& report, Time now);
 ControlOutcome control(Tables& tables, const ControlRequest& request, Time now);
 SweepOutcome sweep(Tables& tables, std::int32_t limit, Time now);
 PurgeOutcome purge(Tables& tables, std::int32_t limit, Time now);
+std::int64_t purge_requests(Tables& tables, std::int32_t limit, Time now);
 void wake_run(Tables& tables, const ExecutionId& id, Effects& effects, Time now);  // a suspended one that is due
 std::optional<ExecutionId> latest_run(const Tables& tables, const std::string& name_space,
                                       const std::string& workflow_id);

@@ -37,9 +37,11 @@ SELECT min(n.run_at) FROM level l, LATERAL (
   AND o.run_at > $2::int8 ORDER BY o.run_at LIMIT 1) n)sql"};
 
 const Statement kLockLimits{"lock_limits",
-                            "SELECT queue_no, full_at_ns FROM queues WHERE queue_no = ANY($1::int4[])"
-                            " ORDER BY queue_no FOR UPDATE"};
-const Statement kPutRate{"put_rate", "UPDATE queues SET full_at_ns = $2::int8 WHERE queue_no = $1::int4"};
+                            "SELECT queue_no, full_at_ns, rate_count, rate_per_ms, rate_burst FROM queues"
+                            " WHERE queue_no = ANY($1::int4[]) ORDER BY queue_no FOR UPDATE"};
+const Statement kPutRate{"put_rate",
+                         "UPDATE queues SET full_at_ns = $2::int8, rate_count = $3::int8, rate_per_ms = $4::int8,"
+                         " rate_burst = $5::int8 WHERE queue_no = $1::int4"};
 
 const Statement kCountRunning{"count_running", "SELECT count(*) FROM open WHERE status = 1 AND queue_no = $1::int4"};
 const Statement kCountRunningByKey{
@@ -63,7 +65,12 @@ class QueueTurn {
       : claim_(claim), workspace_(workspace), queue_no_(queue_no), policy_(policy), is_locked_(is_locked) {}
 
   std::int32_t queue_no() const { return queue_no_; }
-  void set_rate(std::int64_t full_at_ns) { rate_.full_at_ns = full_at_ns; }
+  void read_rate(Cells& cells) {
+    rate_.full_at_ns = cells.integer();
+    rate_.rate.count = cells.integer();
+    rate_.rate.per = Duration(cells.integer());
+    rate_.rate.burst = cells.integer();
+  }
   void count_running() {
     if (!policy_.max_running) return;
     const Rows rows = workspace_.connection().run(kCountRunning, Parameters().int4(queue_no_));
@@ -156,8 +163,11 @@ class QueueTurn {
   }
 
   void write_rate() {
-    if (rate_changed_)
-      workspace_.connection().send_silently(kPutRate, Parameters().int4(queue_no_).int8(rate_.full_at_ns));
+    if (!rate_changed_) return;
+    const auto& [count, per, burst] = rate_.rate;
+    Parameters parameters;
+    parameters.int4(queue_no_).int8(rate_.full_at_ns).int8(count).int8(per.count()).int8(burst);
+    workspace_.connection().send_silently(kPutRate, parameters);
   }
 
   // When the clock alone may let another task through: what is sent here is received there.
@@ -247,6 +257,10 @@ class QueueTurn {
     if (!policy_.rate_limit) return false;
     RateState trial = rate_;
     held_by_rate_ = take(*policy_.rate_limit, trial, workspace_.now(), 1) == 0;
+    if (held_by_rate_ && trial != rate_) {  // under a changed limit
+      rate_ = trial;
+      rate_changed_ = true;
+    }
     return held_by_rate_;
   }
 
@@ -367,7 +381,7 @@ std::vector<ClaimOutcome> Claim::run(Connection& connection, std::span<const Cla
     for (int i = 0; i < rows.size(); ++i) {
       Cells cells(rows, i);
       QueueTurn& turn = turns.at(static_cast<std::int32_t>(cells.integer()));
-      turn.set_rate(cells.integer());
+      turn.read_rate(cells);
       turn.count_running();
     }
   }

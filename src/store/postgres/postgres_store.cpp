@@ -136,6 +136,7 @@ class PostgresStore final : public Store {
   }
 
   PurgeOutcome purge(std::int32_t limit) override { return postgres::purge(call().runner(), limit); }
+  std::int64_t purge_requests(std::int32_t limit) override { return postgres::purge_requests(call().runner(), limit); }
 
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
     return std::move(find_all(name_space, {&id, 1}).front());

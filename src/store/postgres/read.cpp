@@ -17,11 +17,12 @@ const Statement kFindAll{"find_all",
                                      row_columns(true), lookup("executions", "id", "g.id", "e"), lookup_state())};
 
 const Statement kCount{"count", R"sql(
-SELECT q.name_space, q.queue, sum(n.pending)::int8, sum(n.running)::int8, min(n.oldest) FROM (
+SELECT q.name_space, q.queue, coalesce(sum(n.pending), 0)::int8, coalesce(sum(n.running), 0)::int8, min(n.oldest)
+FROM queues q LEFT JOIN (
   SELECT queue_no, count(*) FILTER (WHERE status = 0) AS pending, count(*) FILTER (WHERE status = 1) AS running,
          min(run_at) FILTER (WHERE status = 0) AS oldest
   FROM open WHERE status IN (0, 1) GROUP BY queue_no) n
-JOIN queues q ON q.queue_no = n.queue_no GROUP BY q.name_space, q.queue ORDER BY q.name_space, q.queue)sql"};
+ON q.queue_no = n.queue_no GROUP BY q.name_space, q.queue ORDER BY q.name_space, q.queue)sql"};
 
 // The pending ones of each queue by the indexes that begin with it. What runs is found by the index of what runs anywhere.
 const Statement kCountOne{"count_one", R"sql(
@@ -37,7 +38,7 @@ n AS (
   SELECT o.queue, 0, c.running, NULL FROM own o JOIN (
     SELECT x.queue_no, count(*) AS running FROM open x WHERE x.status = 1 GROUP BY x.queue_no) c USING (queue_no))
 SELECT $1::bytea, queue, sum(pending)::int8, sum(running)::int8, min(oldest) FROM n
-GROUP BY queue HAVING sum(pending) + sum(running) > 0 ORDER BY queue)sql"};
+GROUP BY queue ORDER BY queue)sql"};
 
 const Statement kSettings{"settings",
                           "SELECT name_space, kind, name, document FROM settings ORDER BY name_space, kind, name"};

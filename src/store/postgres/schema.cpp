@@ -367,15 +367,24 @@ constexpr const char* kIdentity = R"sql(
 CREATE MATERIALIZED VIEW store_identity AS SELECT gen_random_uuid() AS id;
 )sql";
 
-constexpr std::array<Migration, 9> kMigrations{{{1, kFirst},
-                                                {2, kActivities},
-                                                {3, kBatches},
-                                                {4, kOneIndexOfRunning},
-                                                {5, kMoreBatches},
-                                                {6, kSmallerIndexes},
-                                                {7, kStepsInOneRow},
-                                                {8, kListsWithinNamespaces},
-                                                {9, kIdentity}}};
+// The limit under which full_at_ns was counted. 0: not known.
+constexpr const char* kRates = R"sql(
+ALTER TABLE queues
+  ADD COLUMN rate_count int8 NOT NULL DEFAULT 0,
+  ADD COLUMN rate_per_ms int8 NOT NULL DEFAULT 0,
+  ADD COLUMN rate_burst int8 NOT NULL DEFAULT 0;
+)sql";
+
+constexpr std::array<Migration, 10> kMigrations{{{1, kFirst},
+                                                 {2, kActivities},
+                                                 {3, kBatches},
+                                                 {4, kOneIndexOfRunning},
+                                                 {5, kMoreBatches},
+                                                 {6, kSmallerIndexes},
+                                                 {7, kStepsInOneRow},
+                                                 {8, kListsWithinNamespaces},
+                                                 {9, kIdentity},
+                                                 {10, kRates}}};
 
 // 'hapax' in ASCII: what the migrations of any schema lock.
 constexpr std::int64_t kMigrationLock = 0x6861706178;

@@ -82,15 +82,10 @@ const Statement kCreateStarted{"create_started", create_sql(Stored::fails, Begin
 
 using Added = std::unordered_map<ExecutionId, Spot>;
 
-std::optional<Time> expiry(const Submission& submission, Time now) {
-  if (!submission.idempotency_ttl) return std::nullopt;
-  return now + *submission.idempotency_ttl;
-}
-
-SubmitOutcome created(const Submission& submission, Time now) {
+SubmitOutcome created(const Submission& submission, Time now, const LedgerEntry* before = nullptr) {
   SubmitOutcome outcome;
-  outcome.execution = new_execution(submission, now);
-  if (outcome.execution.identity) outcome.expires_at = expiry(submission, now);
+  outcome.execution = new_execution(submission, now, before);
+  outcome.expires_at = entry_expiry(outcome.execution, submission.idempotency_ttl);
   return outcome;
 }
 
@@ -98,9 +93,8 @@ QueueName queue_of(const Submission& submission) {
   return {submission.execution.name_space, submission.execution.queue, submission.execution.kind};
 }
 
-SubmitOutcome answer_with_owner(Workspace& workspace, SubmitOutcome::Kind kind, const LedgerEntry& entry) {
+SubmitOutcome answer_with_owner(Workspace& workspace, const LedgerEntry& entry) {
   SubmitOutcome outcome;
-  outcome.kind = kind;
   const Execution* owner = workspace.owner_of(entry);
   outcome.execution = owner ? *owner : execution_of(entry);
   outcome.purged = owner == nullptr;
@@ -112,22 +106,22 @@ SubmitOutcome answer_with_owner(Workspace& workspace, SubmitOutcome::Kind kind, 
 std::optional<SubmitOutcome> answer_of_before(Workspace& workspace, const Submission& submission) {
   if (const Row* stored = workspace.find(submission.execution.id)) {
     if (const LedgerEntry* entry = workspace.entry_owned_by(stored->execution)) {
-      return answer_with_owner(workspace, SubmitOutcome::Kind::created, *entry);
+      return answer_with_owner(workspace, *entry);
     }
     SubmitOutcome outcome;
     outcome.execution = stored->execution;
     return outcome;
   }
   if (const LedgerEntry* entry = workspace.entry_owned_by(submission.execution)) {
-    return answer_with_owner(workspace, SubmitOutcome::Kind::created, *entry);
+    return answer_with_owner(workspace, *entry);
   }
   return std::nullopt;
 }
 
-SubmitOutcome create(Workspace& workspace, const Submission& submission) {
-  SubmitOutcome outcome = created(submission, workspace.now());
+SubmitOutcome create(Workspace& workspace, const Submission& submission, const LedgerEntry* before) {
+  SubmitOutcome outcome = created(submission, workspace.now(), before);
   if (submission.dry_run) return outcome;
-  if (outcome.execution.identity) workspace.put_entry(outcome.execution, expiry(submission, workspace.now()));
+  if (outcome.execution.identity) workspace.put_entry(outcome.execution, outcome.expires_at);
   Row row;
   row.execution = outcome.execution;
   row.queue_no = workspace.queue_no(queue_of(submission));
@@ -143,15 +137,17 @@ std::optional<SubmitOutcome> decide(Workspace& workspace, const Submission& subm
   const LedgerEntry* entry = identity ? workspace.entry(identity->hash) : nullptr;
   if (!entry || !workspace.is_live(*entry)) {
     if (refuses_change) return std::nullopt;
-    return create(workspace, submission);
+    return create(workspace, submission, entry);
   }
 
+  const LedgerEntry before = *entry;
   const ExecutionId owner_id = entry->owner;
   const Execution* owner = workspace.owner_of(*entry);
   const Verdict verdict = hapax::decide(owner ? owner->status : entry->tombstone->status, submission.reuse);
   if (verdict == Verdict::duplicate) {
-    const bool same = !identity->compares_input() || submission.execution.input_hash == entry->input_hash;
-    return answer_with_owner(workspace, same ? SubmitOutcome::Kind::duplicate : SubmitOutcome::Kind::conflict, *entry);
+    SubmitOutcome outcome = answer_with_owner(workspace, *entry);
+    outcome.kind = meet_owner(submission, outcome.execution);
+    return outcome;
   }
   if (refuses_change) return std::nullopt;
   Effects effects;
@@ -160,7 +156,7 @@ std::optional<SubmitOutcome> decide(Workspace& workspace, const Submission& subm
     const Duration grace = workspace.policies().of(owner->name_space, owner->queue).cancel_grace;
     if (request_cancel(row.execution, grace, workspace.now())) workspace.settle(owner_id, effects);
   }
-  SubmitOutcome outcome = create(workspace, submission);
+  SubmitOutcome outcome = create(workspace, submission, &before);
   outcome.effects = std::move(effects);
   outcome.superseded = owner_id;
   return outcome;
@@ -211,6 +207,7 @@ class SubmitBatch {
   std::vector<QueueName> queues() const {
     std::vector<QueueName> queues;
     for (const Submission& submission : submissions_) {
+      if (submission.dry_run) continue;
       const Execution& execution = submission.execution;
       const bool is_last = !queues.empty() && queues.back().queue == execution.queue &&
                            queues.back().name_space == execution.name_space && queues.back().kind == execution.kind;

@@ -112,6 +112,11 @@ std::int64_t purge_tombstones(Workspace& workspace, std::int32_t limit) {
   return connection.run(kEraseTombstones, parameters).size();
 }
 
+std::int64_t erase_requests(Workspace& workspace, std::int32_t limit) {
+  const Rows rows = workspace.connection().run(kPurgeRequests, Parameters().time(workspace.now()).int8(limit));
+  return Cells(rows, 0).integer();
+}
+
 // Before anything of it is deleted, which leaves an index that is slow to begin at the beginning of.
 void find_first_shelf(Runner& runner) {
   const std::int32_t known = runner.queues().first_shelf();
@@ -197,12 +202,15 @@ PurgeOutcome purge(Runner& runner, std::int32_t limit) {
     }
     workspace.write();
     outcome.identities = purge_tombstones(workspace, limit);
-    const Rows rows = workspace.connection().run(kPurgeRequests, Parameters().time(workspace.now()).int8(limit));
-    outcome.requests = Cells(rows, 0).integer();
+    outcome.requests = erase_requests(workspace, limit);
     workspace.connection().send_silently(forget_reports(), Parameters().time(workspace.now()).int8(limit));
     outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
     return outcome;
   });
+}
+
+std::int64_t purge_requests(Runner& runner, std::int32_t limit) {
+  return runner.transact([&](Workspace& workspace) { return erase_requests(workspace, limit); });
 }
 
 }  // namespace hapax::postgres

@@ -109,6 +109,7 @@ class Sweep {
   std::optional<Time> swept_to_;  // nothing was due before, when it last looked
 };
 PurgeOutcome purge(Runner& runner, std::int32_t limit);
+std::int64_t purge_requests(Runner& runner, std::int32_t limit);
 
 std::vector<std::optional<Execution>> find_all(Runner& runner, const std::string& name_space,
                                                std::span<const ExecutionId> ids);

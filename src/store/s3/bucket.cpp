@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -40,6 +41,27 @@ void Bucket::put_hints(const std::vector<std::string>& names) {
   std::vector<Put> puts;
   for (const std::string& name : names) puts.push_back({name, seal(""), std::nullopt});
   put(puts);
+}
+
+std::vector<UsedQueue> QueueMarks::missing(const std::set<UsedQueue>& queues) {
+  std::vector<UsedQueue> missing;
+  const std::lock_guard lock(mutex_);
+  std::set_difference(queues.begin(), queues.end(), marked_.begin(), marked_.end(), std::back_inserter(missing));
+  return missing;
+}
+
+void QueueMarks::add(const std::vector<UsedQueue>& queues) {
+  const std::lock_guard lock(mutex_);
+  marked_.insert(queues.begin(), queues.end());
+}
+
+void Bucket::mark_used(const std::set<UsedQueue>& queues) {
+  const std::vector<UsedQueue> missing = marks_ ? marks_->missing(queues) : std::vector<UsedQueue>();
+  if (missing.empty()) return;
+  std::vector<std::string> names;
+  for (const UsedQueue& queue : missing) names.push_back(used_queue_name(queue.name_space, queue.queue));
+  put_hints(names);
+  marks_->add(missing);
 }
 
 void Bucket::remove_leftovers(const std::vector<std::string>& names) {

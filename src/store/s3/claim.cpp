@@ -131,7 +131,10 @@ ClaimOutcome claim(const Batch& batch, const ClaimRequest& request) {
       continue;
     }
     if (!is_sure(batch, turns)) continue;
-    if (picks.empty()) break;
+    if (picks.empty()) {
+      for (QueueTurn& turn : turns) turn.count_chosen();
+      break;
+    }
     auto more = take(batch, request, turns, picks);
     taken.insert(taken.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
     if (more.size() == picks.size()) break;

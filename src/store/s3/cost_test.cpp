@@ -23,7 +23,10 @@ std::ostream& operator<<(std::ostream& out, const Cost& cost) {
 
 class S3Cost : public testing::Test {
  protected:
-  S3Cost() : objects_(std::make_shared<MemoryObjects>(clock_)), store_(open_s3_store(objects_, {.pulse = 0ms})) {}
+  // The first use of a queue by a process is one PUT more: here both were used.
+  S3Cost() : objects_(std::make_shared<MemoryObjects>(clock_)), store_(open_s3_store(objects_, {.pulse = 0ms})) {
+    for (const char* queue : {"work", "flows"}) cancel(submit(fresh(Task().queue(queue))).execution.id);
+  }
 
   template <class Work>
   Cost of(Work work) {
@@ -37,6 +40,14 @@ class S3Cost : public testing::Test {
 
   // With an id as an engine makes it.
   Submission fresh(Task task) { return task.id(ids_.next(clock_.now())); }
+
+  void cancel(const ExecutionId& id) {
+    ControlRequest request;
+    request.name_space = "default";
+    request.request_key = id.to_string();
+    request.target = id;
+    store_->control({&request, 1});
+  }
 
   SubmitOutcome submit(const Submission& submission) { return store_->submit({&submission, 1}).at(0); }
   ClaimOutcome claim(std::int32_t limit = 1) {
@@ -58,6 +69,11 @@ class S3Cost : public testing::Test {
 
 TEST_F(S3Cost, SubmitIsTheHintAndTheTask) {
   EXPECT_EQ(of([&] { submit(fresh(Task())); }), (Cost{.puts = 2}));
+}
+
+TEST_F(S3Cost, FirstUseOfAQueueIsOnePutMore) {
+  EXPECT_EQ(of([&] { submit(fresh(Task().queue("new"))); }), (Cost{.puts = 3}));
+  EXPECT_EQ(of([&] { submit(fresh(Task().queue("new"))); }), (Cost{.puts = 2}));
 }
 
 TEST_F(S3Cost, KeyedSubmitIsExactlyOnePutMore) {

@@ -267,7 +267,10 @@ void members(Archive& archive, RequestDocument& request) {
 
 template <class Archive>
 void members(Archive& archive, QueueDocument& queue) {
-  archive("full_at_ns", queue.full_at_ns);
+  archive("full_at_ns", queue.rate.full_at_ns);
+  archive("rate_count", queue.rate.rate.count);
+  archive("rate_per_ms", queue.rate.rate.per);
+  archive("rate_burst", queue.rate.rate.burst);
   archive("claims", queue.claims);
 }
 

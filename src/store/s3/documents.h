@@ -8,6 +8,7 @@
 
 #include "core/execution.h"
 #include "core/ledger.h"
+#include "core/rate.h"
 #include "core/report.h"
 #include "core/workflow.h"
 #include "store/workflow/rules.h"
@@ -56,8 +57,8 @@ struct RequestDocument {
 
 // queues/{namespace}/{queue}.json: of a queue with limits.
 struct QueueDocument {
-  std::int64_t full_at_ns = 0;  // of its rate
-  std::int64_t claims = 0;      // that gave something; counted so that no two contents are the same
+  RateState rate;
+  std::int64_t claims = 0;  // that changed something here; counted so that no two contents are the same
 };
 
 // What is left of an object that was deleted, until nobody can come late any more and make it again, or ask for it.

@@ -153,7 +153,8 @@ TEST(Documents, GravesRequestsAndQueuesComeBack) {
   EXPECT_EQ(back.past.parameters, request.past.parameters);
   EXPECT_EQ(back.expires_at, kNow);
 
-  EXPECT_EQ(read_queue(write(QueueDocument{5, 6})).full_at_ns, 5);
+  const RateState rate{5, {2, std::chrono::hours(1), 3}};
+  EXPECT_EQ(read_queue(write(QueueDocument{rate, 6})).rate, rate);
 }
 
 TEST(Documents, WhatNobodyWroteIsCorrupt) {

@@ -165,6 +165,18 @@ std::string queue_name(std::string_view name_space, std::string_view queue) {
   return fmt::format("queues/{}/{}.json", escape(name_space), escape(queue));
 }
 
+std::string used_queue_name(std::string_view name_space, std::string_view queue) {
+  return fmt::format("{}{}/{}", kUsedQueues, escape(name_space), escape(queue));
+}
+
+std::optional<UsedQueue> parse_used_queue(std::string_view name) {
+  if (!name.starts_with(kUsedQueues)) return std::nullopt;
+  name.remove_prefix(kUsedQueues.size());
+  const auto slash = name.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  return UsedQueue{unescape(name.substr(0, slash)), unescape(name.substr(slash + 1))};
+}
+
 std::string transaction_name(std::string_view id) { return fmt::format("{}{}", kTransactions, id); }
 
 // ---- hints

@@ -29,10 +29,19 @@ std::vector<std::string> possible_record_names(const IdentityHash& hash);  // wh
 std::string request_name(std::string_view name_space, std::string_view request_key);
 std::string setting_name(const SettingDocument& setting);
 std::string queue_name(std::string_view name_space, std::string_view queue);
+// Empty: that the queue was used.
+std::string used_queue_name(std::string_view name_space, std::string_view queue);
+struct UsedQueue {
+  std::string name_space, queue;
+
+  auto operator<=>(const UsedQueue&) const = default;
+};
+std::optional<UsedQueue> parse_used_queue(std::string_view name);
 std::string transaction_name(std::string_view id);
 
 inline constexpr std::string_view kTasks = "tasks/";
 inline constexpr std::string_view kSettings = "settings/";
+inline constexpr std::string_view kUsedQueues = "used/";
 inline constexpr std::string_view kTransactions = "transactions/";
 inline constexpr std::string_view kFormat = "format.json";
 inline constexpr std::string_view kPulse = "pulse.json";

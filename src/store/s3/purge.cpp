@@ -155,6 +155,12 @@ std::int64_t erase_ended(const Batch& batch, End end, std::int32_t limit, IsOver
 
 }  // namespace
 
+std::int64_t purge_requests(const Batch& batch, std::int32_t limit) {
+  return erase_ended(batch, End::request, limit, [&](const Found& found) {
+    return found.exists() && read_request(found.content).expires_at <= batch.now;
+  });
+}
+
 PurgeOutcome purge(const Batch& batch, std::int32_t limit) {
   PurgeOutcome outcome;
   outcome.executions = purge_executions(batch, limit);
@@ -163,9 +169,7 @@ PurgeOutcome purge(const Batch& batch, std::int32_t limit) {
     const LedgerEntry entry = read_record(found.content).entry;
     return entry.tombstone && entry.expires_at && *entry.expires_at <= batch.now;
   });
-  outcome.requests = erase_ended(batch, End::request, limit, [&](const Found& found) {
-    return found.exists() && read_request(found.content).expires_at <= batch.now;
-  });
+  outcome.requests = purge_requests(batch, limit);
   erase_ended(batch, End::grave, std::max(limit, kAtOnce),
               [&](const Found& found) { return found.grave && found.grave->keep_until <= batch.now; });
   outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;

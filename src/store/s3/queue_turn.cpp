@@ -66,7 +66,7 @@ void QueueTurn::load_object() {
   const Found found = batch_.bucket.take({&name, 1}).front();
   object_etag_ = found.etag;
   const QueueDocument document = found.exists() ? read_queue(found.content) : QueueDocument();
-  rate_.full_at_ns = document.full_at_ns;
+  rate_ = document.rate;
   claims_ = document.claims;
   object_loaded_ = true;
 }
@@ -136,6 +136,7 @@ bool QueueTurn::out_of_rate() {
   if (!policy_.rate_limit) return false;
   RateState trial = rate_after_;
   held_by_rate_ = take(*policy_.rate_limit, trial, batch_.now, 1) == 0;
+  if (held_by_rate_) rate_after_ = trial;  // under a changed limit
   return held_by_rate_;
 }
 
@@ -204,8 +205,10 @@ void QueueTurn::drop_unclaimable() {
 }
 
 void QueueTurn::count_chosen() {
-  if (taken_ == 0 || !(policy_.rate_limit || policy_.max_running || taken_with_key_)) return;
-  const QueueDocument document{rate_after_.full_at_ns, claims_ + 1};
+  const bool has_limits = policy_.rate_limit || policy_.max_running || taken_with_key_;
+  const bool is_settled = held_by_rate_ && rate_after_ != rate_;  // under a changed limit: it refills from now on
+  if ((taken_ == 0 || !has_limits) && !is_settled) return;
+  const QueueDocument document{rate_after_, claims_ + 1};
   refused_ = !batch_.bucket.put(Put{queue_name(name_space_, queue_), seal(write(document)), object_etag_});
 }
 

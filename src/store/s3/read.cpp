@@ -118,12 +118,13 @@ Page list(Bucket& bucket, const ListFilter& filter) {
 std::vector<QueueCount> count(Bucket& bucket, const std::optional<std::string>& name_space) {
   std::map<std::pair<std::string, std::string>, QueueCount> queues;
   std::set<ExecutionId> pending, running;  // one may have a hint left over besides its own
-  const auto queue_of = [&](const Hint& hint) -> QueueCount& {
-    QueueCount& queue = queues[{hint.name_space, hint.queue}];
-    queue.name_space = hint.name_space;
-    queue.queue = hint.queue;
+  const auto named = [&](const std::string& in, const std::string& name) -> QueueCount& {
+    QueueCount& queue = queues[{in, name}];
+    queue.name_space = in;
+    queue.queue = name;
     return queue;
   };
+  const auto queue_of = [&](const Hint& hint) -> QueueCount& { return named(hint.name_space, hint.queue); };
   const std::string ready = name_space ? namespace_prefix(kReady, *name_space) : std::string(kReady);
   for_each_listed(bucket, ready, [&](const std::string& name) {
     const auto hint = Hint::parse(name);
@@ -136,6 +137,10 @@ std::vector<QueueCount> count(Bucket& bucket, const std::optional<std::string>& 
     const auto hint = Hint::parse(name);
     if (!hint || (name_space && hint->name_space != *name_space)) return;
     if (running.insert(hint->id).second) ++queue_of(*hint).running;
+  });
+  const std::string used_queues = name_space ? namespace_prefix(kUsedQueues, *name_space) : std::string(kUsedQueues);
+  for_each_listed(bucket, used_queues, [&](const std::string& name) {
+    if (const auto used = parse_used_queue(name)) named(used->name_space, used->queue);
   });
   std::vector<QueueCount> counts;
   for (auto& [name, queue] : queues) counts.push_back(std::move(queue));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "store/s3/archive.h"
 #include "store/s3/names.h"
@@ -46,6 +47,7 @@ std::int64_t rebuild_s3_hints(ObjectStore& objects) {
   Bucket bucket(objects);
   bucket.finish_transactions();
   std::vector<std::string> wanted;
+  std::set<std::string> queues;
   std::int64_t rebuilt = 0;
   const auto put_wanted = [&] {
     std::vector<Put> puts;
@@ -63,7 +65,10 @@ std::int64_t rebuild_s3_hints(ObjectStore& objects) {
   for_each_object(bucket, std::string(kTasks), [&](const std::string& name, const Found& found) {
     want_of_grave(name, found);
     if (!found.exists()) return;
-    for (std::string& hint : read_task(found.content).hints) want(std::move(hint));
+    const TaskDocument document = read_task(found.content);
+    for (const std::string& hint : document.hints) want(hint);
+    const std::string used = used_queue_name(document.execution.name_space, document.execution.queue);
+    if (queues.insert(used).second) want(used);
   });
   for_each_object(bucket, "idempotency/", [&](const std::string& name, const Found& found) {
     want_of_grave(name, found);

@@ -80,6 +80,9 @@ class S3Store final : public Store {
   PurgeOutcome purge(std::int32_t limit) override {
     return changing([&](const Batch& batch) { return s3::purge(batch, limit); });
   }
+  std::int64_t purge_requests(std::int32_t limit) override {
+    return changing([&](const Batch& batch) { return s3::purge_requests(batch, limit); });
+  }
 
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
     Bucket bucket(*objects_);
@@ -157,7 +160,7 @@ class S3Store final : public Store {
   // A call that failed after something was written has done nobody knows what: the same again settles it.
   template <class Work>
   std::invoke_result_t<Work, const Batch&> changing(Work work) {
-    Bucket bucket(*objects_);
+    Bucket bucket(*objects_, &marks_);
     const auto rules = policies();
     try {
       auto outcome = work(Batch{bucket, *rules, now(), in_flight_});
@@ -186,6 +189,7 @@ class S3Store final : public Store {
   const std::shared_ptr<ObjectStore> objects_;
   const std::size_t in_flight_;
   std::mutex mutex_;
+  s3::QueueMarks marks_;
   std::shared_ptr<const QueuePolicies> policies_ = std::make_shared<QueuePolicies>();
   s3::Pulse pulse_;
   s3::ActivityObjects activities_{objects_, [this] { pulse_.changed(); }};

@@ -10,9 +10,8 @@ namespace hapax::s3 {
 
 namespace {
 
-SubmitOutcome answer_with_owner(Workspace& workspace, SubmitOutcome::Kind kind, const LedgerEntry& entry) {
+SubmitOutcome answer_with_owner(Workspace& workspace, const LedgerEntry& entry) {
   SubmitOutcome outcome;
-  outcome.kind = kind;
   const TaskDocument* owner = workspace.task(entry.owner);
   outcome.purged = owner == nullptr;
   if (owner || entry.tombstone) outcome.execution = owner ? owner->execution : execution_of(entry);
@@ -32,13 +31,12 @@ Time made_at(const ExecutionId& id) {
 std::optional<SubmitOutcome> answer_of_before(Workspace& workspace, const Submission& submission,
                                               const Record* record) {
   const ExecutionId& id = submission.execution.id;
-  if (record && record->entry.owner == id)
-    return answer_with_owner(workspace, SubmitOutcome::Kind::created, record->entry);
+  if (record && record->entry.owner == id) return answer_with_owner(workspace, record->entry);
   if (record && made_at(id) > record->entry.created_at) return std::nullopt;
   const TaskDocument* stored = workspace.task(id);
   if (!stored) return std::nullopt;
   if (const Record* owned = workspace.record_owned_by(stored->execution)) {
-    return answer_with_owner(workspace, SubmitOutcome::Kind::created, owned->entry);
+    return answer_with_owner(workspace, owned->entry);
   }
   SubmitOutcome outcome;
   outcome.execution = stored->execution;
@@ -54,13 +52,13 @@ Effects cancel_owner(Workspace& workspace, const ExecutionId& id) {
   return effects;
 }
 
-SubmitOutcome create(Workspace& workspace, const Submission& submission) {
+SubmitOutcome create(Workspace& workspace, const Submission& submission, const LedgerEntry* before = nullptr) {
   SubmitOutcome outcome;
   if (const TaskDocument* stored = submission.dry_run ? nullptr : workspace.task(submission.execution.id)) {
     outcome.execution = stored->execution;  // an id of long ago, never written over
     return outcome;
   }
-  outcome.execution = new_execution(submission, workspace.now());
+  outcome.execution = new_execution(submission, workspace.now(), before);
   if (outcome.execution.identity) {
     const LedgerEntry entry = new_entry(outcome.execution, submission.idempotency_ttl);
     outcome.expires_at = dies_at(entry, &outcome.execution, workspace.policies().retention(outcome.execution));
@@ -76,19 +74,21 @@ SubmitOutcome submit(Workspace& workspace, const Submission& submission) {
   const auto& identity = submission.execution.identity;
   const Record* record = identity ? workspace.record(*identity) : nullptr;
   if (auto outcome = answer_of_before(workspace, submission, record)) return *std::move(outcome);
-  if (!record || !workspace.is_live(record->entry)) return create(workspace, submission);
+  if (!record) return create(workspace, submission);
 
   const LedgerEntry entry = record->entry;
   const TaskDocument* owner = workspace.task(entry.owner);
-  if (!owner && !entry.tombstone) return create(workspace, submission);
+  const bool is_gone = !owner && !entry.tombstone;
+  if (is_gone || !workspace.is_live(entry)) return create(workspace, submission, &entry);
   const Verdict verdict = decide(owner ? owner->execution.status : entry.tombstone->status, submission.reuse);
   if (verdict == Verdict::duplicate) {
-    const bool same = !identity->compares_input() || submission.execution.input_hash == entry.input_hash;
-    return answer_with_owner(workspace, same ? SubmitOutcome::Kind::duplicate : SubmitOutcome::Kind::conflict, entry);
+    SubmitOutcome outcome = answer_with_owner(workspace, entry);
+    outcome.kind = meet_owner(submission, outcome.execution);
+    return outcome;
   }
   Effects effects;
   if (verdict == Verdict::cancel_owner && !submission.dry_run) effects = cancel_owner(workspace, entry.owner);
-  SubmitOutcome outcome = create(workspace, submission);
+  SubmitOutcome outcome = create(workspace, submission, &entry);
   outcome.effects = std::move(effects);
   outcome.superseded = entry.owner;
   return outcome;
@@ -168,6 +168,9 @@ std::vector<SubmitOutcome> submit(const Batch& batch, std::span<const Submission
   for (std::size_t i = 0; i < keyed.size(); ++i) fresh[keyed[i]].lost = !recorded[i].written;
   std::erase_if(fresh, [](const Fresh& one) { return one.lost; });
 
+  std::set<UsedQueue> queues;
+  for (const Fresh& one : fresh) queues.insert({one.document.execution.name_space, one.document.execution.queue});
+  batch.bucket.mark_used(queues);
   std::vector<std::string> hints;
   for (const Fresh& one : fresh) hints.insert(hints.end(), one.document.hints.begin(), one.document.hints.end());
   batch.bucket.put_hints(hints);

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <chrono>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -27,6 +28,7 @@
 
 #include "store/s3/documents.h"
 #include "store/s3/envelope.h"
+#include "store/s3/names.h"
 #include "store/s3/object_store.h"
 
 namespace hapax::s3 {
@@ -51,9 +53,21 @@ struct Found {
 };
 
 // The bucket of one call of a verb. For any number of threads.
+// The queues that this process has marked as used. A mark stays, so that a queue is known after all its executions are gone.
+class QueueMarks {
+ public:
+  std::vector<UsedQueue> missing(const std::set<UsedQueue>& queues);
+  void add(const std::vector<UsedQueue>& queues);
+
+ private:
+  std::mutex mutex_;
+  std::set<UsedQueue> marked_;
+};
+
 class Bucket {
  public:
-  explicit Bucket(ObjectStore& objects) : objects_(objects) {}
+  // Without `marks`, no queue is marked: for readers.
+  explicit Bucket(ObjectStore& objects, QueueMarks* marks = nullptr) : objects_(objects), marks_(marks) {}
 
   Time now() { return objects_.now(); }
   bool wrote() const { return wrote_; }  // or may have: a PUT was sent
@@ -76,6 +90,7 @@ class Bucket {
   std::vector<PutOutcome> put(std::span<const Put> puts);
   bool put(const Put& put) { return this->put(std::span(&put, 1)).front().written; }
   void put_hints(const std::vector<std::string>& names);
+  void mark_used(const std::set<UsedQueue>& queues);  // one PUT for each, once for each process
   // What is left over is harmless: a bucket that does not answer now is no failure of what was done before.
   void remove_leftovers(const std::vector<std::string>& names);
 
@@ -89,6 +104,7 @@ class Bucket {
   void apply(const std::string& id, const Committed& transaction, std::map<std::string, Etag> locked);
 
   ObjectStore& objects_;
+  QueueMarks* marks_;
   std::atomic<bool> wrote_ = false;
 };
 

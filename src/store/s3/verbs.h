@@ -45,6 +45,7 @@ std::vector<ExtendOutcome> extend(const Batch& batch, std::span<const Extension>
 std::vector<FinishOutcome> finish(const Batch& batch, std::span<const Report> reports);
 SweepOutcome sweep(const Batch& batch, std::int32_t limit);
 PurgeOutcome purge(const Batch& batch, std::int32_t limit);
+std::int64_t purge_requests(const Batch& batch, std::int32_t limit);
 
 // ---- reading
 

@@ -62,6 +62,7 @@ const std::optional<Grave>& Workspace::grave(const ExecutionId& id) { return slo
 void Workspace::renew_hints(const ExecutionId& id) { slot(id).renewed = true; }
 
 void Workspace::insert(Execution execution) {
+  bucket_.mark_used({{execution.name_space, execution.queue}});
   TaskSlot& place = slot(execution.id);
   if (execution.identity) {
     record_names_.emplace(execution.identity->hash,

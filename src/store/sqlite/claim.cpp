@@ -40,7 +40,8 @@ class QueueTurn {
     if (policy.max_running) running_ = batch.tables.count_running(queue_no);
     if (policy.rate_limit) {
       Run run(claim.rate_);
-      if (run.bind(queue_no).next()) rate_.full_at_ns = run.int64(0);
+      if (run.bind(queue_no).next())
+        rate_ = {run.int64(0), {.count = run.int64(1), .per = Duration(run.int64(2)), .burst = run.int64(3)}};
     }
   }
 
@@ -83,7 +84,9 @@ class QueueTurn {
   }
 
   void save_rate() {
-    if (rate_changed_) Run(claim_.put_rate_).bind(queue_no_).bind(rate_.full_at_ns).done();
+    if (!rate_changed_) return;
+    const auto& [count, per, burst] = rate_.rate;
+    Run(claim_.put_rate_).bind(queue_no_).bind(rate_.full_at_ns).bind(count).bind(per.count()).bind(burst).done();
   }
 
   // When the clock alone may let another task through.
@@ -149,6 +152,10 @@ class QueueTurn {
     if (!policy_.rate_limit) return false;
     RateState trial = rate_;
     held_by_rate_ = take(*policy_.rate_limit, trial, batch_.now, 1) == 0;
+    if (held_by_rate_ && trial != rate_) {  // under a changed limit
+      rate_ = trial;
+      rate_changed_ = true;
+    }
     return held_by_rate_;
   }
 
@@ -180,10 +187,9 @@ Claim::Claim(Connection& db)
       next_run_at_(db,
                    "SELECT run_at FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0"
                    " AND queue_no = ? AND priority = ? AND run_at > ? ORDER BY run_at LIMIT 1"),
-      rate_(db, "SELECT full_at_ns FROM rates WHERE queue_no = ?"),
+      rate_(db, "SELECT full_at_ns, count, per_ms, burst FROM rates WHERE queue_no = ?"),
       put_rate_(db,
-                "INSERT INTO rates (queue_no, full_at_ns) VALUES (?, ?) ON CONFLICT (queue_no)"
-                " DO UPDATE SET full_at_ns = excluded.full_at_ns") {}
+                "INSERT OR REPLACE INTO rates (queue_no, full_at_ns, count, per_ms, burst) VALUES (?, ?, ?, ?, ?)") {}
 
 ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
   const std::int64_t limit = std::max(request.limit, 0);

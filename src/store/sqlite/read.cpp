@@ -7,15 +7,16 @@ namespace hapax::sqlite {
 std::vector<QueueCount> count(Tables& tables, const std::optional<std::string>& name_space) {
   const char* const within = name_space ? "AND queue_no IN (SELECT queue_no FROM queues WHERE name_space = ?1)" : "";
   Statement statement(tables.connection(), fmt::format(R"sql(
-SELECT q.name_space, q.queue, sum(pending), sum(running), min(oldest) FROM (
+SELECT q.name_space, q.queue, coalesce(sum(pending), 0), coalesce(sum(running), 0), min(oldest)
+FROM queues q LEFT JOIN (
   SELECT queue_no, count(*) AS pending, 0 AS running, min(run_at) AS oldest
   FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0 {0} GROUP BY queue_no
   UNION ALL
   SELECT queue_no, count(*), 0, min(run_at) FROM executions INDEXED BY parked WHERE parked = 1 {0} GROUP BY queue_no
   UNION ALL
   SELECT queue_no, 0, count(*), NULL FROM executions INDEXED BY running WHERE status = 1 {0} GROUP BY queue_no
-) JOIN queues q USING (queue_no) GROUP BY q.name_space, q.queue ORDER BY q.name_space, q.queue)sql",
-                                                       within));
+) USING (queue_no) {1} GROUP BY q.name_space, q.queue ORDER BY q.name_space, q.queue)sql",
+                                                       within, name_space ? "WHERE q.name_space = ?1" : ""));
   std::vector<QueueCount> counts;
   Run run(statement);
   if (name_space) run.bind(*name_space);

@@ -379,13 +379,21 @@ ALTER TABLE events ADD COLUMN sum INTEGER;
 ALTER TABLE signals ADD COLUMN sum INTEGER;
 )sql";
 
-constexpr std::array<Migration, 7> kMigrations{{{1, kTasks},
+// The limit under which full_at_ns was counted. 0: not known.
+constexpr const char* kRates = R"sql(
+ALTER TABLE rates ADD COLUMN count INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rates ADD COLUMN per_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE rates ADD COLUMN burst INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr std::array<Migration, 8> kMigrations{{{1, kTasks},
                                                 {2, kWorkflows},
                                                 {3, kReports},
                                                 {4, kActivities},
                                                 {5, kStoreIdentity},
                                                 {6, kListsWithinNamespaces},
-                                                {7, kChecksums}}};
+                                                {7, kChecksums},
+                                                {8, kRates}}};
 
 bool is_empty(Connection& connection) {
   return connection.read_integer("SELECT count(*) FROM sqlite_schema") == 0 &&

@@ -131,6 +131,9 @@ class SqliteStore final : public Store {
   PurgeOutcome purge(std::int32_t limit) override {
     return write([&](Batch& batch, WriterSession& session) { return session.purge(batch, limit); });
   }
+  std::int64_t purge_requests(std::int32_t limit) override {
+    return write([&](Batch& batch, WriterSession& session) { return session.purge.requests(batch, limit); });
+  }
 
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
     return read([&](Tables& tables) -> std::optional<Execution> {

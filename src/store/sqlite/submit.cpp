@@ -14,15 +14,9 @@ Row new_row(Batch& batch, const Submission& submission) {
           .execution = new_execution(submission, batch.now)};
 }
 
-std::optional<Time> expiry(Batch& batch, const Submission& submission) {
-  if (!submission.idempotency_ttl) return std::nullopt;
-  return batch.now + *submission.idempotency_ttl;
-}
-
-SubmitOutcome answer_with(Batch& batch, SubmitOutcome::Kind kind, Held held) {
+SubmitOutcome answer_with(Batch& batch, Held held) {
   const Execution* owner = held.owner ? &held.owner->execution : nullptr;
   SubmitOutcome outcome;
-  outcome.kind = kind;
   outcome.expires_at = dies_at(held.entry, owner, retention_of_owner(batch.policies, held));
   outcome.purged = owner == nullptr;
   outcome.execution = owner ? std::move(held.owner->execution) : execution_of(held.entry);
@@ -34,17 +28,17 @@ SubmitOutcome answer_of_before(Batch& batch, const ExecutionId& id) {
   Row stored = batch.tables.load_all(id).value();
   if (stored.execution.identity) {
     auto held = batch.tables.find_identity(stored.execution.identity->hash);
-    if (held && held->entry.owner == id) return answer_with(batch, SubmitOutcome::Kind::created, *std::move(held));
+    if (held && held->entry.owner == id) return answer_with(batch, *std::move(held));
   }
   SubmitOutcome outcome;
   outcome.execution = std::move(stored.execution);
   return outcome;
 }
 
-SubmitOutcome created(Batch& batch, const Submission& submission, Row row,
-                      std::optional<ExecutionId> superseded = std::nullopt, Effects effects = {}) {
+SubmitOutcome created(const Submission& submission, Row row, std::optional<ExecutionId> superseded = std::nullopt,
+                      Effects effects = {}) {
   SubmitOutcome outcome;
-  if (row.execution.identity) outcome.expires_at = expiry(batch, submission);
+  outcome.expires_at = entry_expiry(row.execution, submission.idempotency_ttl);
   outcome.execution = std::move(row.execution);
   outcome.superseded = superseded;
   outcome.effects = std::move(effects);
@@ -59,7 +53,7 @@ SubmitOutcome meet(Batch& batch, const Submission& submission, Row row) {
 
   const IdentityHash& hash = execution.identity->hash;
   Held held = tables.find_identity(hash).value();
-  if (held.entry.owner == execution.id) return answer_with(batch, SubmitOutcome::Kind::created, std::move(held));
+  if (held.entry.owner == execution.id) return answer_with(batch, std::move(held));
 
   const Execution* owner = held.owner ? &held.owner->execution : nullptr;
   std::optional<ExecutionId> superseded;
@@ -67,8 +61,9 @@ SubmitOutcome meet(Batch& batch, const Submission& submission, Row row) {
   if (is_live(held.entry, owner, retention_of_owner(batch.policies, held), batch.now)) {
     const Verdict verdict = decide(owner ? owner->status : held.entry.tombstone->status, submission.reuse);
     if (verdict == Verdict::duplicate) {
-      const bool same = !execution.identity->compares_input() || execution.input_hash == held.entry.input_hash;
-      return answer_with(batch, same ? SubmitOutcome::Kind::duplicate : SubmitOutcome::Kind::conflict, std::move(held));
+      SubmitOutcome outcome = answer_with(batch, std::move(held));
+      outcome.kind = meet_owner(submission, outcome.execution);
+      return outcome;
     }
     superseded = held.entry.owner;
     if (verdict == Verdict::cancel_owner) {
@@ -78,18 +73,20 @@ SubmitOutcome meet(Batch& batch, const Submission& submission, Row row) {
       row.seq = tables.next_seq();
     }
   }
-  tables.put_identity(hash, row.seq, expiry(batch, submission));
+  row.execution = new_execution(submission, batch.now, &held.entry);
+  tables.put_identity(hash, row.seq, entry_expiry(row.execution, submission.idempotency_ttl));
   tables.insert(row);
-  return created(batch, submission, std::move(row), superseded, std::move(effects));
+  return created(submission, std::move(row), superseded, std::move(effects));
 }
 
 SubmitOutcome submit_for_real(Batch& batch, const Submission& submission) {
   Row row = new_row(batch, submission);
   const auto& identity = submission.execution.identity;
-  if (identity && !batch.tables.insert_identity(identity->hash, row.seq, expiry(batch, submission))) {
+  const auto expires_at = entry_expiry(row.execution, submission.idempotency_ttl);
+  if (identity && !batch.tables.insert_identity(identity->hash, row.seq, expires_at)) {
     return meet(batch, submission, std::move(row));
   }
-  if (batch.tables.insert(row)) return created(batch, submission, std::move(row));
+  if (batch.tables.insert(row)) return created(submission, std::move(row));
   if (identity) batch.tables.erase_identity(identity->hash);
   return answer_of_before(batch, submission.execution.id);
 }

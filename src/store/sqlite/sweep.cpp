@@ -80,6 +80,10 @@ std::vector<std::int64_t> Purge::over_retention(Batch& batch, std::int32_t limit
   return seqs;
 }
 
+std::int64_t Purge::requests(Batch& batch, std::int32_t limit) {
+  return Run(requests_).bind(batch.now).bind(limit).done();
+}
+
 PurgeOutcome Purge::operator()(Batch& batch, std::int32_t limit) {
   PurgeOutcome outcome;
   for (const std::int64_t seq : over_retention(batch, limit)) {
@@ -95,7 +99,7 @@ PurgeOutcome Purge::operator()(Batch& batch, std::int32_t limit) {
     while (run.next()) dead.push_back(run.bytes<IdentityHash>(0));
   }
   for (const IdentityHash& hash : dead) outcome.identities += batch.tables.erase_identity(hash) ? 1 : 0;
-  outcome.requests = Run(requests_).bind(batch.now).bind(limit).done();
+  outcome.requests = requests(batch, limit);
   batch.tables.forget_reports(batch.now, limit);
   outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
   return outcome;

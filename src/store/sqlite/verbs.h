@@ -72,6 +72,7 @@ class Purge {
  public:
   explicit Purge(Connection& connection);
   PurgeOutcome operator()(Batch& batch, std::int32_t limit);
+  std::int64_t requests(Batch& batch, std::int32_t limit);
 
  private:
   std::vector<std::int64_t> over_retention(Batch& batch, std::int32_t limit);

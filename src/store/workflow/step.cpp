@@ -1,5 +1,8 @@
 #include "store/workflow/step.h"
 
+#include <fmt/format.h>
+
+#include "core/reuse.h"
 #include "core/transition.h"
 #include "store/workflow/rules.h"
 
@@ -113,6 +116,7 @@ Event refused(std::int32_t step, std::string type, std::string message) {
 // The key of the step stands for an execution that was there before.
 void meet(RunRows& rows, Execution& run, Event& command, SubmitOutcome outcome, std::vector<Event>& outcomes) {
   Execution& owner = outcome.execution;
+  command.status = owner.status;  // stands_for_before()
   if (outcome.purged) {
     outcomes.push_back(expired(command.step));
   } else if (is_closed(owner.status)) {
@@ -164,6 +168,7 @@ void start_step(RunRows& rows, Execution& run, Event& command, Submission submis
                 Effects& effects) {
   Execution& step = submission.execution;
   be_step_of(run, command.step, step);
+  command.status.reset();
   const bool replaces = submission.reuse == Reuse::replace && step.identity;
   SubmitOutcome outcome = replaces ? submit_replacing(rows, run, submission) : rows.submit(submission);
   command.execution = outcome.execution.id;
@@ -171,8 +176,10 @@ void start_step(RunRows& rows, Execution& run, Event& command, Submission submis
   effects.add(outcome.effects);
 
   if (outcome.kind == SubmitOutcome::Kind::conflict) {
+    const bool of_type = difference(step, outcome.execution) == Difference::type;
     outcomes.push_back(refused(command.step, "IdempotencyConflict",
-                               "the step's key was used for another input, by " + outcome.execution.id.to_string()));
+                               fmt::format("the step's key was used for another {}, by {}", of_type ? "type" : "input",
+                                           outcome.execution.id.to_string())));
   } else if (outcome.kind == SubmitOutcome::Kind::duplicate) {
     meet(rows, run, command, std::move(outcome), outcomes);
   } else if (!is_closed(outcome.execution.status)) {

@@ -153,7 +153,8 @@ void go_on_as(RunRows& rows, Execution& run, const Turn::Continued& continued, E
   next.input = continued.input;
   next.input_hash = continued.input_hash;
   next.status = Status::pending;
-  next.created_at = next.run_at = rows.now();
+  next.created_at = std::max(rows.now(), run.created_at);
+  next.run_at = rows.now();
   next.attempt = 0;
   next.started_at.reset();
   next.worker.clear();
