@@ -54,8 +54,10 @@ class StoreEngine final : public LocalEngine {
   }
   std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                              std::int32_t limit) override;
-  std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override;
-  Page list(const ListFilter& filter) override;
+  std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
+    return store_->find(name_space, id);
+  }
+  Page list(const ListFilter& filter) override { return store_->list(filter); }
   std::optional<FoundIdentity> find_identity(const std::string& name_space, const std::string& type,
                                              const std::optional<Scope>& scope, const std::optional<std::string>& queue,
                                              const std::string& key) override;
@@ -456,12 +458,6 @@ void StoreEngine::announce(const Announcements& announcements) {
 }
 
 // ---- read
-
-std::optional<Execution> StoreEngine::find(const std::string& name_space, const ExecutionId& id) {
-  return store_->find(name_space, id);
-}
-
-Page StoreEngine::list(const ListFilter& filter) { return store_->list(filter); }
 
 std::optional<FoundIdentity> StoreEngine::find_identity(const std::string& name_space, const std::string& type,
                                                         const std::optional<Scope>& scope,

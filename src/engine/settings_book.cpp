@@ -119,14 +119,6 @@ TypeDocument SettingsBook::patched_type(const std::string& name_space, const std
 }
 
 void SettingsBook::refuse_if_file_says_otherwise(const std::string& queue, bool paused) const {
-  if (entry(options_.queues, queue).paused.value_or(paused) == paused) return;
-  throw DecidedByFile(
-      fmt::format("The configuration file says [queues.{}] paused = {}, and the file wins: change it there, and "
-                  "restart the server",
-                  queue, !paused));
-}
-
-void SettingsBook::refuse_if_file_says_otherwise(const std::string& queue, bool paused) const {
   const auto named = options_.queues.find(queue);
   if (named == options_.queues.end() || named->second.paused.value_or(paused) == paused) return;
   throw DecidedByFile(

@@ -35,8 +35,6 @@ class SettingsBook {
   QueueSettings queue_document(const std::string& name_space, const std::string& name) const;
   // What the API put of the type, patched. Throws InvalidField.
   TypeDocument patched_type(const std::string& name_space, const std::string& name, const Json& patch) const;
-  // Throws DecidedByFile where the file pauses the queue, or keeps it from being paused.
-  void refuse_if_file_says_otherwise(const std::string& queue, bool paused) const;
 
   // With the file's part named. The count is left to the caller, or taken from all counts that there are.
   QueueView queue_view(const std::string& name_space, const std::string& name) const;
