@@ -35,7 +35,9 @@ class StoreEngine final : public LocalEngine {
 
   void submit(const std::string& name_space, std::vector<SubmitRequest> requests,
               Reply<std::vector<SubmitResult>> reply) override;
-  std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Claimed>> reply) override;
+  std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Claimed>> reply) override {
+    return claims_.claim(std::move(call), std::move(reply));
+  }
   void heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) override;
   void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) override;
   void control(ControlRequest request, Reply<ControlOutcome> reply) override;
@@ -63,8 +65,12 @@ class StoreEngine final : public LocalEngine {
                                              const std::string& key) override;
   bool release_identity(const std::string& name_space, const IdentityHash& hash) override;
 
-  QueueView queue(const std::string& name_space, const std::string& name) override;
-  std::vector<QueueView> queues(const std::string& name_space) override;
+  QueueView queue(const std::string& name_space, const std::string& name) override {
+    return settings_.queue_view(name_space, name, store_->count(name_space));
+  }
+  std::vector<QueueView> queues(const std::string& name_space) override {
+    return settings_.queue_views(name_space, store_->count(name_space));
+  }
   QueueView put_queue(const std::string& name_space, const std::string& name, const QueueSettings& settings) override;
   QueueView set_paused(const std::string& name_space, const std::string& name, bool paused) override;
   TypeView type(const std::string& name_space, const std::string& name) override {
@@ -262,10 +268,6 @@ std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submi
 }
 
 // ---- claim, heartbeat, finish, control
-
-std::shared_ptr<Waiting> StoreEngine::claim(ClaimCall call, Reply<std::vector<Claimed>> reply) {
-  return claims_.claim(std::move(call), std::move(reply));
-}
 
 void StoreEngine::handed_out(const std::vector<Claimed>& claimed) {
   claimed_ += static_cast<std::int64_t>(claimed.size());
@@ -472,14 +474,6 @@ bool StoreEngine::release_identity(const std::string& name_space, const Identity
 }
 
 // ---- settings
-
-QueueView StoreEngine::queue(const std::string& name_space, const std::string& name) {
-  return settings_.queue_view(name_space, name, store_->count(name_space));
-}
-
-std::vector<QueueView> StoreEngine::queues(const std::string& name_space) {
-  return settings_.queue_views(name_space, store_->count(name_space));
-}
 
 QueueView StoreEngine::put_queue(const std::string& name_space, const std::string& name,
                                  const QueueSettings& settings) {
