@@ -81,6 +81,10 @@ std::set<ExecutionId> hand_out(Waiters& waiters, std::vector<Execution*> candida
 
 // Takes out what was found damaged only after it was started. It stays leased, and away from the others of its queue.
 inline void drop_damaged(ClaimOutcome& outcome) {
+  const bool any = std::any_of(outcome.executions.begin(), outcome.executions.end(),
+                               [](const Execution& each) { return each.damaged; }) ||
+                   std::any_of(outcome.events.begin(), outcome.events.end(), any_damaged);
+  if (!any) return;
   ClaimOutcome sound;
   sound.next_at = outcome.next_at;
   sound.more = outcome.more;

@@ -246,7 +246,7 @@ std::set<ExecutionId> hand_out(Batch& batch, Waiters& waiters, const std::set<Ex
     auto row = batch.tables.load_all(id);
     if (row) candidates.push_back(&rows.emplace(id, *std::move(row)).first->second.execution);
   }
-  return hapax::hand_out(waiters, candidates, batch.policies, batch.now, [&](const Execution& started) {
+  auto handed = hapax::hand_out(waiters, candidates, batch.policies, batch.now, [&](const Execution& started) {
     Row& row = rows.at(started.id);
     batch.tables.save(row, row.execution.failed_attempts.size());
     const bool is_workflow = started.kind == Kind::workflow;
@@ -254,6 +254,8 @@ std::set<ExecutionId> hand_out(Batch& batch, Waiters& waiters, const std::set<Ex
     return is_workflow ? batch.tables.runs().events(row.seq, started.run.seen, kAllEvents, budget)
                        : std::vector<Event>();
   });
+  for (ClaimOutcome& outcome : waiters.outcomes) drop_damaged(outcome);
+  return handed;
 }
 
 }  // namespace hapax::sqlite
