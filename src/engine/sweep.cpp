@@ -64,7 +64,7 @@ void Sweeper::purge() {
     const PurgeOutcome outcome = store_.purge(kPurgeLimit);
     purged_count_ += outcome.executions;
     const std::int64_t runs = store_.activities().purge_runs(store_.now() - options_.run_retention, kPurgeLimit);
-    if (outcome.more || runs == kPurgeLimit) pause = kPurgePause;
+    if (outcome.more || outcome.more_reports || runs == kPurgeLimit) pause = kPurgePause;
   } catch (const std::exception& failure) {
     ++failures_;
     spdlog::warn("cleanup: {}", failure.what());

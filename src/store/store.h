@@ -65,6 +65,7 @@ struct Effects {
 
   bool empty() const { return closed.empty() && ready.empty() && !next_due; }
   void add(const Effects& more);
+  void add_changed(const Execution& changed);  // closed, or claimable again
 };
 
 // ---- submit
@@ -137,7 +138,7 @@ struct ExtendOutcome {
   bool ok = false;
   bool cancel_requested = false;
   std::optional<Time> lease_expires_at;
-  Effects effects;  // of giving back one that was to be cancelled
+  Effects effects;  // of giving back: it is claimable again, or closed if it was to be cancelled
 
   bool operator==(const ExtendOutcome&) const = default;
 };
@@ -284,8 +285,13 @@ struct PurgeOutcome {
   std::int64_t identities = 0;
   std::int64_t requests = 0;
   bool more = false;
+  bool more_reports =
+      false;  // of those kept for kReportMemory; not compared: each store forgets them at a pace of its own
 
-  bool operator==(const PurgeOutcome&) const = default;
+  bool operator==(const PurgeOutcome& other) const {
+    return executions == other.executions && identities == other.identities && requests == other.requests &&
+           more == other.more;
+  }
 };
 
 // ---- read
@@ -412,7 +418,8 @@ class Store {
   // Ends what has become due, oldest first, at most `limit` of them.
   virtual SweepOutcome sweep(std::int32_t limit) = 0;
 
-  // Deletes, at most `limit` of each: closed executions whose retention is over, dead ledger entries, old request keys. A
+  // Deletes, at most `limit` of each: closed executions whose retention is over, dead ledger entries, old request keys, and reports that
+  // nobody repeats any more. A
   // ledger entry with time left becomes a tombstone.
   virtual PurgeOutcome purge(std::int32_t limit) = 0;
   // Of these the request keys alone: how many were deleted.
@@ -467,6 +474,10 @@ class Store {
   // allowed, missed ones are not. At most one listener; an empty function ends it, and none is running on return.
   virtual void watch(std::function<void()> on_change) = 0;
 };
+
+inline void Effects::add_changed(const Execution& changed) {
+  (is_closed(changed.status) ? closed : ready).push_back({changed.id, changed.name_space, changed.queue, changed.kind});
+}
 
 inline void Effects::add(const Effects& more) {
   closed.insert(closed.end(), more.closed.begin(), more.closed.end());

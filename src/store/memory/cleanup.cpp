@@ -15,8 +15,7 @@ SweepOutcome sweep(Tables& tables, std::int32_t limit, Time now) {
     Effects effects;
     if (tables.change(id, [&](Execution& execution) { return expire(execution, now); })) {
       const Execution& execution = *tables.find(id);
-      const Closed swept{id, execution.name_space, execution.queue, execution.kind};
-      (is_closed(execution.status) ? effects.closed : effects.ready).push_back(swept);
+      effects.add_changed(execution);
       settle_closed(tables, id, effects, now);
     } else if (tables.find(id)->status == Status::suspended) {
       wake_run(tables, id, effects, now);

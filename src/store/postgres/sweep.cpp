@@ -61,6 +61,9 @@ const Statement kPurgeRequests{
     "$1::int8"
     " ORDER BY x.expires_at LIMIT $2::int8 FOR UPDATE SKIP LOCKED)) RETURNING 1) SELECT count(*) FROM gone"};
 
+const Statement kPurgeReports{"purge_reports",
+                              "WITH gone AS (" + forget_reports().sql + " RETURNING 1) SELECT count(*) FROM gone"};
+
 std::vector<ExecutionId> ids_in(const Rows& rows) {
   std::vector<ExecutionId> ids;
   for (int i = 0; i < rows.size(); ++i) ids.push_back(Cells(rows, i).raw<ExecutionId>());
@@ -90,8 +93,7 @@ Effects sweep_one(Workspace& workspace, const ExecutionId& id) {
   if (!row) return effects;
   Execution& execution = row->execution;
   if (expire(execution, workspace.now())) {
-    (is_closed(execution.status) ? effects.closed : effects.ready)
-        .push_back({id, execution.name_space, execution.queue, execution.kind});
+    effects.add_changed(execution);
     workspace.settle(id, effects);
   } else if (execution.status == Status::suspended && execution.due_at() && *execution.due_at() <= workspace.now()) {
     PostgresRows rows(workspace);
@@ -203,7 +205,8 @@ PurgeOutcome purge(Runner& runner, std::int32_t limit) {
     workspace.write();
     outcome.identities = purge_tombstones(workspace, limit);
     outcome.requests = erase_requests(workspace, limit);
-    workspace.connection().send_silently(forget_reports(), Parameters().time(workspace.now()).int8(limit));
+    const Rows forgotten = workspace.connection().run(kPurgeReports, Parameters().time(workspace.now()).int8(limit));
+    outcome.more_reports = Cells(forgotten, 0).integer() >= limit;
     outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
     return outcome;
   });

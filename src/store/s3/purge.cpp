@@ -170,8 +170,11 @@ PurgeOutcome purge(const Batch& batch, std::int32_t limit) {
     return entry.tombstone && entry.expires_at && *entry.expires_at <= batch.now;
   });
   outcome.requests = purge_requests(batch, limit);
-  erase_ended(batch, End::grave, std::max(limit, kAtOnce),
-              [&](const Found& found) { return found.grave && found.grave->keep_until <= batch.now; });
+  const std::int32_t most_graves = std::max(limit, kAtOnce);
+  const std::int64_t graves = erase_ended(batch, End::grave, most_graves, [&](const Found& found) {
+    return found.grave && found.grave->keep_until <= batch.now;
+  });
+  outcome.more_reports = graves >= most_graves;
   outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
   return outcome;
 }

@@ -103,8 +103,7 @@ Effects end_due(const Batch& batch, const ExecutionId& id) {
     if (!document) return effects;
     Execution& execution = document->execution;
     if (expire(execution, batch.now)) {
-      const Closed swept{id, execution.name_space, execution.queue, execution.kind};
-      (is_closed(execution.status) ? effects.closed : effects.ready).push_back(swept);
+      effects.add_changed(execution);
       settle_closed(workspace, id, effects);
     } else if (execution.status == Status::suspended && execution.due_at() && *execution.due_at() <= batch.now) {
       wake_run(workspace, id, effects);

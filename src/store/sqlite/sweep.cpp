@@ -31,8 +31,7 @@ SweepOutcome Sweep::operator()(Batch& batch, std::int32_t limit) {
     Execution& execution = row.execution;
     Effects effects;
     if (expire(execution, batch.now)) {
-      (is_closed(execution.status) ? effects.closed : effects.ready)
-          .push_back({id, execution.name_space, execution.queue, execution.kind});
+      effects.add_changed(execution);
       settle(batch, row, 0, effects);
     } else if (execution.status == Status::suspended) {
       wake_run(batch, id, effects);
@@ -100,7 +99,7 @@ PurgeOutcome Purge::operator()(Batch& batch, std::int32_t limit) {
   }
   for (const IdentityHash& hash : dead) outcome.identities += batch.tables.erase_identity(hash) ? 1 : 0;
   outcome.requests = requests(batch, limit);
-  batch.tables.forget_reports(batch.now, limit);
+  outcome.more_reports = batch.tables.forget_reports(batch.now, limit) >= limit;
   outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
   return outcome;
 }

@@ -300,8 +300,8 @@ std::optional<ClosingReport> Tables::report_before(const Report& report, Time no
   return is_repeated_by(before, report) ? std::optional(before) : std::nullopt;
 }
 
-void Tables::forget_reports(Time now, std::int64_t limit) {
-  Run(statements_->forget_reports).bind(now).bind(limit).done();
+std::int64_t Tables::forget_reports(Time now, std::int64_t limit) {
+  return Run(statements_->forget_reports).bind(now).bind(limit).done();
 }
 
 // ---- concurrency keys

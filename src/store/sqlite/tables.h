@@ -77,7 +77,7 @@ class Tables {
   // attempts.
   void remember_report(const Row& row, Time now);
   std::optional<ClosingReport> report_before(const Report& report, Time now);
-  void forget_reports(Time now, std::int64_t limit);
+  std::int64_t forget_reports(Time now, std::int64_t limit);  // how many
 
   // ---- concurrency keys
 
