@@ -1,6 +1,7 @@
 // An execution: the record of one task or workflow, as every store keeps it and every reader sees it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -48,6 +49,15 @@ struct AttemptRecord {
   bool operator==(const AttemptRecord&) const = default;
 };
 
+// A committed turn of a workflow: so that it is recognised when it is sent again after the workflow went on.
+struct CommittedTurn {
+  std::int32_t attempt = 0;
+  std::array<std::uint8_t, 8> secret{};  // the first half of its lease's secret
+  Status status = Status::suspended;     // the answer
+
+  bool operator==(const CommittedTurn&) const = default;
+};
+
 // What a workflow has beyond a task.
 struct RunState {
   std::int64_t events = 0;      // the number of the latest event of its history
@@ -56,6 +66,7 @@ struct RunState {
   std::int32_t stuck = 0;       // turns in a row that did not match the history
   std::optional<Time> wake_at;  // of a suspended one: a timer ends, or a stuck turn is tried again
   std::optional<ExecutionId> continued_as;
+  std::vector<CommittedTurn> committed;  // the latest kRememberedTurns, oldest first; see core/workflow.h
 
   bool operator==(const RunState&) const = default;
 };

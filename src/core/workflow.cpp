@@ -60,6 +60,58 @@ std::string fork_workflow_id(std::string_view workflow_id, std::string_view requ
 
 namespace {
 
+bool is_of(const CommittedTurn& turn, const LeaseToken& token) {
+  return turn.attempt == token.attempt &&
+         std::equal(turn.secret.begin(), turn.secret.end(), token.secret.bytes.begin());
+}
+
+constexpr std::size_t kPackedTurn = 4 + 8 + 1;
+
+}  // namespace
+
+void remember_turn(Execution& run) {
+  CommittedTurn turn{run.attempt, {}, run.status};
+  std::copy_n(run.lease_secret.value().bytes.begin(), turn.secret.size(), turn.secret.begin());
+  auto& turns = run.run.committed;
+  if (turns.size() >= kRememberedTurns) turns.erase(turns.begin());
+  turns.push_back(turn);
+}
+
+std::optional<Status> answer_before(const Execution& run, const LeaseToken& turn) {
+  for (const CommittedTurn& committed : run.run.committed) {
+    if (is_of(committed, turn)) return committed.status;
+  }
+  return std::nullopt;
+}
+
+std::string pack(const std::vector<CommittedTurn>& turns) {
+  std::string bytes;
+  bytes.reserve(turns.size() * kPackedTurn);
+  for (const CommittedTurn& turn : turns) {
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      bytes += static_cast<char>(static_cast<std::uint32_t>(turn.attempt) >> shift);
+    }
+    bytes.append(turn.secret.begin(), turn.secret.end());
+    bytes += static_cast<char>(turn.status);
+  }
+  return bytes;
+}
+
+std::vector<CommittedTurn> unpack_turns(std::string_view bytes) {
+  std::vector<CommittedTurn> turns;
+  for (; bytes.size() >= kPackedTurn; bytes.remove_prefix(kPackedTurn)) {
+    CommittedTurn& turn = turns.emplace_back();
+    std::uint32_t attempt = 0;
+    for (std::size_t i = 0; i < 4; ++i) attempt = attempt << 8 | static_cast<std::uint8_t>(bytes[i]);
+    turn.attempt = static_cast<std::int32_t>(attempt);
+    std::copy_n(bytes.begin() + 4, turn.secret.size(), turn.secret.begin());
+    turn.status = static_cast<Status>(bytes[12]);
+  }
+  return turns;
+}
+
+namespace {
+
 // What a worker calls the error of a workflow that a step's failure ended.
 constexpr std::string_view kStepFailed = "StepFailed";
 

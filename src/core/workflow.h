@@ -78,6 +78,18 @@ std::string step_name(const ExecutionId& run, std::string_view type, std::int32_
 ExecutionId step_id(const ExecutionId& run, std::string_view type, std::int32_t step);
 bool is_step_id(const ExecutionId& id);
 
+// A turn that is sent again is answered as the first time as long as its run has had fewer than this many turns since.
+inline constexpr std::size_t kRememberedTurns = 16;
+
+// Remembers the turn whose lease the run has, with the run's status as its answer.
+void remember_turn(Execution& run);
+// The answer to a turn that was committed before. Absent: it is not remembered.
+std::optional<Status> answer_before(const Execution& run, const LeaseToken& turn);
+
+// How stores without a type for them keep the committed turns of a run.
+std::string pack(const std::vector<CommittedTurn>& turns);
+std::vector<CommittedTurn> unpack_turns(std::string_view bytes);
+
 // The workflow id of a child that was given none, and of a fork that was given none.
 std::string child_workflow_id(const ExecutionId& run, std::int32_t step);
 std::string fork_workflow_id(std::string_view workflow_id, std::string_view request_key);

@@ -88,7 +88,9 @@ TEST_F(PostgresSchema, HasTheRowsOfBatchesAsTheyAreSent) {
 constexpr const char* kBeforeSmallerIndexes = R"sql(
 DROP INDEX hapax.in_queue, hapax.suspended;
 DROP MATERIALIZED VIEW hapax.store_identity;
-DROP TYPE hapax.batch_step, hapax.batch_run_turn;
+DROP TYPE hapax.batch_step, hapax.batch_run_turn, hapax.batch_run_state;
+ALTER TABLE hapax.open DROP COLUMN run_committed;
+ALTER TABLE hapax.closed DROP COLUMN run_committed;
 DROP SEQUENCE hapax.keyed;
 ALTER TABLE hapax.identities ALTER COLUMN hash TYPE bytea USING NULL::bytea;
 ALTER TABLE hapax.executions DROP COLUMN key_shelf, DROP COLUMN done_secret, DROP COLUMN done_by, DROP COLUMN done_result,

@@ -177,7 +177,9 @@ std::string done_state(const std::string& alias, const std::string& has_parent) 
                              "attempt_ends_by", "run_events", "run_seen", "wake_at"}) {
     values.emplace(absent, "NULL::int8");
   }
-  for (const char* absent : {"error_type", "error_message", "failed_attempts"}) values.emplace(absent, "NULL::bytea");
+  for (const char* absent : {"error_type", "error_message", "failed_attempts", "run_committed"}) {
+    values.emplace(absent, "NULL::bytea");
+  }
   for (const char* absent : {"run_steps", "run_stuck"}) values.emplace(absent, "NULL::int4");
   values.emplace("continued_as", "NULL::uuid");
   return select_list(state_rows().columns, values, alias);
@@ -224,7 +226,7 @@ const RowType& started_submission_rows() {
 }
 
 const RowType& state_rows() {
-  static const RowType type{"batch_state", std::span(kPlaceColumns) + std::span(kStateColumns)};
+  static const RowType type{"batch_run_state", std::span(kPlaceColumns) + std::span(kStateColumns)};
   return type;
 }
 
@@ -318,7 +320,7 @@ constexpr const char* kBegunState[] = {
 constexpr const char* kOtherFacts[] = {"queue_no", "kind"};
 constexpr const char* kOtherState[] = {
     "status",     "started_at", "finished_at", "lease_secret", "lease_expires_at", "worker",       "result",
-    "run_events", "run_seen",   "run_steps",   "run_stuck",    "wake_at",          "continued_as",
+    "run_events", "run_seen",   "run_steps",   "run_stuck",    "wake_at",          "continued_as", "run_committed",
 };
 
 std::string of_alias(std::span<const char* const> columns, const char* alias) {
@@ -414,6 +416,7 @@ void read_row(Cells& cells, Row& row) {
   e.run.stuck = static_cast<std::int32_t>(cells.integer_if().value_or(0));
   e.run.wake_at = cells.time_if();
   e.run.continued_as = cells.raw_if<ExecutionId>();
+  if (const auto committed = cells.text_if()) e.run.committed = unpack_turns(*committed);
   row.parent_exists = cells.boolean();
   row.stored = is_closed(e.status) ? Row::Place::closed : Row::Place::open;
 }
@@ -512,8 +515,9 @@ void write_state_row(Batch& states, const Row& row, bool has_parent) {
     states.next().integer(e.run.stuck);
     states.next().time_if(e.run.wake_at);
     states.next().raw_if(e.run.continued_as);
+    e.run.committed.empty() ? states.next().null() : states.next().bytes(pack(e.run.committed));
   } else {
-    for (int i = 0; i < 6; ++i) states.next().null();
+    for (int i = 0; i < 7; ++i) states.next().null();
   }
 }
 

@@ -49,15 +49,15 @@ inline constexpr Column kPlaceColumns[] = {
 };
 // ... and those that do.
 inline constexpr Column kStateColumns[] = {
-    {"status", Type::int2},          {"run_at", Type::int8},        {"due_at", Type::int8},
-    {"attempt", Type::int4},         {"attempt_limit", Type::int4}, {"deadline_at", Type::int8},
-    {"started_at", Type::int8},      {"finished_at", Type::int8},   {"cancel_requested_at", Type::int8},
-    {"cancel_by", Type::int8},       {"lease_secret", Type::bytea}, {"lease_expires_at", Type::int8},
-    {"attempt_ends_by", Type::int8}, {"worker", Type::bytea},       {"error_type", Type::bytea},
-    {"error_message", Type::bytea},  {"result", Type::bytea},       {"failed_attempts", Type::bytea},
-    {"awaited", Type::boolean},      {"run_events", Type::int8},    {"run_seen", Type::int8},
-    {"run_steps", Type::int4},       {"run_stuck", Type::int4},     {"wake_at", Type::int8},
-    {"continued_as", Type::uuid},
+    {"status", Type::int2},          {"run_at", Type::int8},         {"due_at", Type::int8},
+    {"attempt", Type::int4},         {"attempt_limit", Type::int4},  {"deadline_at", Type::int8},
+    {"started_at", Type::int8},      {"finished_at", Type::int8},    {"cancel_requested_at", Type::int8},
+    {"cancel_by", Type::int8},       {"lease_secret", Type::bytea},  {"lease_expires_at", Type::int8},
+    {"attempt_ends_by", Type::int8}, {"worker", Type::bytea},        {"error_type", Type::bytea},
+    {"error_message", Type::bytea},  {"result", Type::bytea},        {"failed_attempts", Type::bytea},
+    {"awaited", Type::boolean},      {"run_events", Type::int8},     {"run_seen", Type::int8},
+    {"run_steps", Type::int4},       {"run_stuck", Type::int4},      {"wake_at", Type::int8},
+    {"continued_as", Type::uuid},    {"run_committed", Type::bytea},
 };
 
 // Of the table `events`, but for the run.

@@ -375,16 +375,31 @@ ALTER TABLE queues
   ADD COLUMN rate_burst int8 NOT NULL DEFAULT 0;
 )sql";
 
-constexpr std::array<Migration, 10> kMigrations{{{1, kFirst},
-                                                 {2, kActivities},
-                                                 {3, kBatches},
-                                                 {4, kOneIndexOfRunning},
-                                                 {5, kMoreBatches},
-                                                 {6, kSmallerIndexes},
-                                                 {7, kStepsInOneRow},
-                                                 {8, kListsWithinNamespaces},
-                                                 {9, kIdentity},
-                                                 {10, kRates}}};
+// A turn that is sent again is recognised by what its run remembers of the latest ones.
+constexpr const char* kCommittedTurns = R"sql(
+ALTER TABLE open ADD COLUMN run_committed bytea;
+ALTER TABLE closed ADD COLUMN run_committed bytea;
+CREATE TYPE batch_run_state AS (
+  id uuid, queue_no int4, kind int2, priority int4, concurrency_key bytea, has_parent bool,
+  status int2, run_at int8, due_at int8, attempt int4, attempt_limit int4, deadline_at int8, started_at int8,
+  finished_at int8, cancel_requested_at int8, cancel_by int8, lease_secret bytea, lease_expires_at int8,
+  attempt_ends_by int8, worker bytea, error_type bytea, error_message bytea, result bytea, failed_attempts bytea,
+  awaited bool, run_events int8, run_seen int8, run_steps int4, run_stuck int4, wake_at int8, continued_as uuid,
+  run_committed bytea
+);
+)sql";
+
+constexpr std::array<Migration, 11> kMigrations{{{1, kFirst},
+                                                {2, kActivities},
+                                                {3, kBatches},
+                                                {4, kOneIndexOfRunning},
+                                                {5, kMoreBatches},
+                                                {6, kSmallerIndexes},
+                                                {7, kStepsInOneRow},
+                                                {8, kListsWithinNamespaces},
+                                                {9, kIdentity},
+                                                {10, kRates},
+                                                {11, kCommittedTurns}}};
 
 // 'hapax' in ASCII: what the migrations of any schema lock.
 constexpr std::int64_t kMigrationLock = 0x6861706178;

@@ -70,6 +70,13 @@ void members(Archive& archive, AttemptRecord& record) {
 }
 
 template <class Archive>
+void members(Archive& archive, CommittedTurn& turn) {
+  archive("attempt", turn.attempt);
+  archive("secret", turn.secret);
+  archive("status", turn.status);
+}
+
+template <class Archive>
 void members(Archive& archive, RunState& run) {
   archive("events", run.events);
   archive("seen", run.seen);
@@ -77,6 +84,7 @@ void members(Archive& archive, RunState& run) {
   archive("stuck", run.stuck);
   archive("wake_at", run.wake_at);
   archive("continued_as", run.continued_as);
+  archive("committed", run.committed);
 }
 
 template <class Archive>

@@ -49,7 +49,7 @@ Execution full_execution() {
   execution.lease_secret = test_secret(4);
   execution.lease_expires_at = kNow + 10ms;
   execution.attempt_ends_by = kNow + 11ms;
-  execution.run = {5, 4, 3, 2, kNow + 12ms, test_id(5)};
+  execution.run = {5, 4, 3, 2, kNow + 12ms, test_id(5), {{6, {1, 2, 3, 4, 5, 6, 7, 8}, Status::pending}}};
   execution.awaited = true;
   return execution;
 }

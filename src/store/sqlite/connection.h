@@ -106,6 +106,9 @@ class Run {
   Run& bind(const std::array<std::uint8_t, N>& bytes) {
     return check(sqlite3_bind_blob(handle_, ++bound_, bytes.data(), static_cast<int>(N), SQLITE_STATIC));
   }
+  Run& bind_blob(std::string_view bytes) {
+    return check(sqlite3_bind_blob64(handle_, ++bound_, bytes.data(), bytes.size(), SQLITE_STATIC));
+  }
   Run& bind(const ExecutionId& id) { return bind(id.bytes); }
   Run& bind(const LeaseSecret& secret) { return bind(secret.bytes); }
   template <class Tag>
@@ -140,6 +143,10 @@ class Run {
   std::optional<Time> time_if(int column) const { return is_null(column) ? std::nullopt : std::optional(time(column)); }
   std::string_view text(int column) const {
     const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(handle_, column));
+    return {bytes ? bytes : "", static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
+  }
+  std::string_view blob(int column) const {
+    const auto* bytes = static_cast<const char*>(sqlite3_column_blob(handle_, column));
     return {bytes ? bytes : "", static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
   }
   std::optional<std::string> text_if(int column) const {

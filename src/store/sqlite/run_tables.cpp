@@ -5,11 +5,13 @@
 namespace hapax::sqlite {
 
 RunTables::RunTables(Connection& db)
-    : load_(db, "SELECT events, seen, steps, stuck, wake_at, continued_as FROM runs WHERE seq = ?"),
+    : load_(db, "SELECT events, seen, steps, stuck, wake_at, continued_as, committed FROM runs WHERE seq = ?"),
       insert_(db,
-              "INSERT INTO runs (events, seen, steps, stuck, wake_at, continued_as, seq) VALUES (?, ?, ?, ?, ?, ?, ?)"),
+              "INSERT INTO runs (events, seen, steps, stuck, wake_at, continued_as, committed, seq)"
+              " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
       save_(db,
-            "UPDATE runs SET events = ?, seen = ?, steps = ?, stuck = ?, wake_at = ?, continued_as = ? WHERE seq = ?"),
+            "UPDATE runs SET events = ?, seen = ?, steps = ?, stuck = ?, wake_at = ?, continued_as = ?, committed = ?"
+            " WHERE seq = ?"),
       erase_(db, "DELETE FROM runs WHERE seq = ?"),
       latest_(db,
               "SELECT e.id FROM executions e INDEXED BY keys JOIN queues q USING (queue_no)"
@@ -46,14 +48,16 @@ void RunTables::load(Row& row) {
   state.stuck = run.int32(3);
   state.wake_at = run.time_if(4);
   state.continued_as = run.bytes_if<ExecutionId>(5);
+  state.committed = unpack_turns(run.blob(6));
 }
 
 namespace {
 
-void bind_run_state(Run& run, const Row& row) {
+void store_run_state(Run run, const Row& row) {
   const RunState& state = row.execution.run;
+  const std::string committed = pack(state.committed);
   run.bind(state.events).bind(state.seen).bind(state.steps).bind(state.stuck).bind(state.wake_at);
-  run.bind(state.continued_as).bind(row.seq);
+  run.bind(state.continued_as).bind_blob(committed).bind(row.seq).done();
 }
 
 Wait read_wait(const Run& run) {
@@ -95,17 +99,9 @@ Event as_stored(const Event& signal) {
 
 }  // namespace
 
-void RunTables::insert(const Row& row) {
-  Run run(insert_);
-  bind_run_state(run, row);
-  run.done();
-}
+void RunTables::insert(const Row& row) { store_run_state(Run(insert_), row); }
 
-void RunTables::save(const Row& row) {
-  Run run(save_);
-  bind_run_state(run, row);
-  run.done();
-}
+void RunTables::save(const Row& row) { store_run_state(Run(save_), row); }
 
 void RunTables::erase(std::int64_t seq) {
   Run(erase_).bind(seq).done();

@@ -386,14 +386,20 @@ ALTER TABLE rates ADD COLUMN per_ms INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE rates ADD COLUMN burst INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr std::array<Migration, 8> kMigrations{{{1, kTasks},
+// A turn that is sent again is recognised by what its run remembers of the latest ones.
+constexpr const char* kCommittedTurns = R"sql(
+ALTER TABLE runs ADD COLUMN committed BLOB;
+)sql";
+
+constexpr std::array<Migration, 9> kMigrations{{{1, kTasks},
                                                 {2, kWorkflows},
                                                 {3, kReports},
                                                 {4, kActivities},
                                                 {5, kStoreIdentity},
                                                 {6, kListsWithinNamespaces},
                                                 {7, kChecksums},
-                                                {8, kRates}}};
+                                                {8, kRates},
+                                                {9, kCommittedTurns}}};
 
 bool is_empty(Connection& connection) {
   return connection.read_integer("SELECT count(*) FROM sqlite_schema") == 0 &&

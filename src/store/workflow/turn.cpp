@@ -38,9 +38,15 @@ void append(RunRows& rows, Execution& run, std::vector<Event>& events) {
   rows.append(run.id, events);
 }
 
+// Stores a run as its turn leaves it. The last turn of a completed run needs no record: the run keeps its lease for good.
+void save_committed(RunRows& rows, Execution& run) {
+  if (run.status != Status::completed) remember_turn(run);
+  rows.save(run);
+}
+
 // Stores a run that has just been closed, with the event that says so, and tells everybody.
 void store_closed(RunRows& rows, Execution& run, Effects& effects) {
-  rows.save(run);
+  save_committed(rows, run);
   effects.closed.push_back({run.id, run.name_space, run.queue, run.kind});
   after_close(rows, run, effects);
 }
@@ -105,7 +111,7 @@ void suspend(RunRows& rows, Execution& run, Effects& effects, bool news) {
   }
   if (news) wake(run, effects, rows.now());
   keep_earliest(effects.next_due, run.due_at());
-  rows.save(run);
+  save_committed(rows, run);
 }
 
 // Keeps what the turn has done so far, and its lease. One that followed a step was given none to go on under.
@@ -131,7 +137,7 @@ void be_stuck(RunRows& rows, Execution& run, const AttemptError& error, Effects&
   run.status = Status::suspended;
   keep_earliest(run.run.wake_at, rows.now() + backoff(run.retry, run.id, run.run.stuck));
   keep_earliest(effects.next_due, run.due_at());
-  rows.save(run);
+  save_committed(rows, run);
 }
 
 // Signals that nobody has waited for wait on in the next run.
@@ -273,13 +279,17 @@ TurnOutcome commit_turn(RunRows& rows, const Turn& turn) {
   }
   auto run = rows.load(turn.token.execution);
   if (!run || run->kind != Kind::workflow) return outcome;
-  const TokenCheck token = check_token(*run, turn.step ? turn.token.next() : turn.token, turn.name_space);
-  if (token == TokenCheck::stale) {
-    const bool is_callers = turn.name_space.empty() || turn.name_space == run->name_space;
-    if (is_closed(run->status) && is_callers) keep_completed(rows, *run, turn);
+  if (!turn.name_space.empty() && turn.name_space != run->name_space) return outcome;
+  const LeaseToken own = turn.step ? turn.token.next() : turn.token;
+  const TokenCheck token = check_token(*run, own);
+  if (token != TokenCheck::current) {
+    const std::optional<Status> before = answer_before(*run, own);
+    outcome.accepted = before || token == TokenCheck::repeated;
+    if (outcome.accepted) outcome.status = before.value_or(run->status);
+    if (!outcome.accepted && is_closed(run->status)) keep_completed(rows, *run, turn);
     return outcome;
   }
-  if (token == TokenCheck::current && !was_kept_before(*run, turn)) {
+  if (!was_kept_before(*run, turn)) {
     if (met_begun(rows, turn)) return outcome;
     const auto* stuck = std::get_if<Turn::Stuck>(&turn.end);
     const auto misnumbering = misnumbered(*run, turn);
