@@ -185,7 +185,10 @@ void RemoteEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vecto
     for (std::span<const Extension> rest(extensions); !rest.empty();) {
       const auto part = rest.first(run_length(rest));
       rest = rest.subspan(part.size());
-      const Exchanged exchanged = server_.post("/v1/claims/heartbeat", wire::write_heartbeat(part, part.front().lease));
+      const bool gives_back = part.front().lease <= Duration(0);
+      const Exchanged exchanged =
+          gives_back ? server_.post("/v1/claims/return", wire::write_return(part))
+                     : server_.post("/v1/claims/heartbeat", wire::write_heartbeat(part, part.front().lease));
       exchanged.require();
       const auto answered = wire::read_all(exchanged.body, "leases", wire::read_extend_outcome);
       require_count(answered.size(), part.size());

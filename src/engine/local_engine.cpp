@@ -282,20 +282,16 @@ void StoreEngine::handed_out(const std::vector<Claimed>& claimed) {
 // A lease of no length is one that is given back.
 void StoreEngine::give_back(const std::vector<Claimed>& claimed) {
   std::vector<Extension> extensions;
-  Announcements ready;
   for (const auto& [execution, events] : claimed) {
-    ready[{execution.name_space, execution.queue, execution.kind}] += 1;
     extensions.push_back({{execution.id, execution.attempt, *execution.lease_secret}, Duration(0)});
   }
-  lanes_.extend.put(std::move(extensions),
-                    [this, ready = std::move(ready)](Answer<std::vector<ExtendOutcome>> answers) {
-                      announce(ready);
-                      try {
-                        for (const ExtendOutcome& outcome : std::move(answers).get()) spread(outcome.effects);
-                      } catch (const Failure& failure) {
-                        spdlog::warn("giving back: {}; it comes back when the leases end", failure.what());
-                      }
-                    });
+  lanes_.extend.put(std::move(extensions), [this](Answer<std::vector<ExtendOutcome>> answers) {
+    try {
+      for (const ExtendOutcome& outcome : std::move(answers).get()) spread(outcome.effects);
+    } catch (const Failure& failure) {
+      spdlog::warn("giving back: {}; it comes back when the leases end", failure.what());
+    }
+  });
 }
 
 void StoreEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) {

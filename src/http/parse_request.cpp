@@ -284,6 +284,14 @@ Heartbeat parse_heartbeat(const Json& document) {
   return heartbeat;
 }
 
+std::vector<std::string> parse_return(const Json& document) {
+  FieldReader fields(document);
+  bounded_array(fields, "leases", kMaxItems);
+  std::vector<std::string> leases = *fields.strings("leases");
+  fields.done();
+  return leases;
+}
+
 FinishItem parse_finish_item(const Json& document, const std::string& at) {
   FieldReader fields(document, at);
   FinishItem item;

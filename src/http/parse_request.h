@@ -47,6 +47,7 @@ struct Heartbeat {
   Duration lease{60'000};
 };
 Heartbeat parse_heartbeat(const Json& document);
+std::vector<std::string> parse_return(const Json& document);  // the leases to give back, as sent
 
 struct FinishItem {
   std::string lease;  // as sent

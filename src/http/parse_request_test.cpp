@@ -185,6 +185,9 @@ TEST(ParseHeartbeat, NeedsLeases) {
   EXPECT_EQ(parse_heartbeat(parse_json(R"({"leases":["x"],"lease":"5s"})")).lease, Duration(5000));
   EXPECT_EQ(pointer_of([] { parse_heartbeat(parse_json("{}")); }), "/leases");
   EXPECT_EQ(pointer_of([] { parse_heartbeat(parse_json(R"({"leases":[1]})")); }), "/leases/0");
+  EXPECT_EQ(parse_return(parse_json(R"({"leases":["x"]})")), std::vector<std::string>{"x"});
+  EXPECT_EQ(pointer_of([] { parse_return(parse_json("{}")); }), "/leases");
+  EXPECT_EQ(pointer_of([] { parse_return(parse_json(R"({"leases":["x"],"lease":"5s"})")); }), "/lease");
 }
 
 TEST(ParseBody, TellsMediaTypeAndPlaceOfTheFault) {

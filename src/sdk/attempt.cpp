@@ -43,22 +43,21 @@ Time RunningTask::now() const {
   return *execution.started_at + std::chrono::duration_cast<Duration>(Steady::now() - claimed_at);
 }
 
-Report run_handler(const std::map<std::string, DeclaredTask>& tasks, RunningTask& task, const std::string& name_space) {
-  Report report{task.token, Report::Completed{}, name_space};
-  auto declared = tasks.find(task.execution.type);
+const DeclaredTask* declared_for(const std::map<std::string, DeclaredTask>& tasks, const std::string& type) {
+  auto declared = tasks.find(type);
   if (declared == tasks.end()) declared = tasks.find(std::string(kAnyType));
-  if (declared == tasks.end()) {
-    report.outcome = Report::Failed{
-        presentable_error("UnknownType", "this worker has no task '" + task.execution.type + "' declared"), true};
-    return report;
-  }
+  return declared == tasks.end() ? nullptr : &declared->second;
+}
+
+Report run_handler(const DeclaredTask& declared, RunningTask& task, const std::string& name_space) {
+  Report report{task.token, Report::Completed{}, name_space};
   if (task.cancel_requested) {  // while it was queued here: cancelled, or another worker's by now
     report.outcome = Report::Failed{{std::string(kCancelled), "it was cancelled before it started"}, true};
     return report;
   }
   try {
     TaskContext context = task.context();
-    const std::string result = declared->second.handler(context, task.execution.input);
+    const std::string result = declared.handler(context, task.execution.input);
     if (!result.empty()) report.outcome = Report::Completed{canonical_json(parse_json(result))};
   } catch (const FinalError& error) {
     report.outcome = Report::Failed{thrown(error), false};

@@ -40,7 +40,10 @@ class RunningTask {
   std::atomic<bool> cancel_requested = false;
 };
 
-// Runs the handler that is declared for the task's type. Whatever comes of it, there is a report.
-Report run_handler(const std::map<std::string, DeclaredTask>& tasks, RunningTask& task, const std::string& name_space);
+// What is declared for tasks of the type; null if nothing is.
+const DeclaredTask* declared_for(const std::map<std::string, DeclaredTask>& tasks, const std::string& type);
+
+// Runs the handler. Whatever comes of it, there is a report.
+Report run_handler(const DeclaredTask& declared, RunningTask& task, const std::string& name_space);
 
 }  // namespace hapax::detail

@@ -126,7 +126,11 @@ class TestApp::Impl {
 
   void run_task(const std::map<std::string, detail::DeclaredTask>& tasks, Claimed claimed) {
     detail::RunningTask task(std::move(claimed));
-    Report report = detail::run_handler(tasks, task, kNameSpace);
+    const detail::DeclaredTask* declared = detail::declared_for(tasks, task.execution.type);
+    if (!declared) {
+      throw Error("UnknownTaskType", "task '" + task.execution.type + "' has no handler: declare it with App::task()");
+    }
+    Report report = detail::run_handler(*declared, task, kNameSpace);
     await<std::vector<FinishOutcome>>([&](auto reply) { state_->engine().finish({report}, std::move(reply)); });
   }
 

@@ -65,7 +65,8 @@ class TurnsTest : public ::testing::Test {
     Claimed claimed = claim();
     if (claimed.execution.kind == Kind::workflow) return commit(turns.run(claimed.execution, claimed.events));
     RunningTask task(std::move(claimed));
-    const Report report = run_handler(app_.tasks(), task, "default");
+    const auto tasks = app_.tasks();
+    const Report report = run_handler(*declared_for(tasks, task.execution.type), task, "default");
     if (const auto turn = follow_ ? turns.follow(task, report) : std::nullopt) {
       commit(*turn);
       return turns.accepted(*turn);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "sdk/signals.h"
 #include "sdk/thrown.h"
@@ -15,7 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int32_t kMaxClaim = 1000;
 constexpr double kMaxAhead = 3000;
 constexpr double kAheadSeconds = 0.02;  // of work, for handlers that take next to no time
 constexpr double kAheadOfHandled = 8;   // times as many as have been handled
@@ -79,6 +79,7 @@ void Worker::run() {
   for (;;) {
     if (!draining_ && (hopeless_ || should_stop() || signals.caught())) {
       draining_ = true;
+      give_back_queued();
       const auto claims = claims_;
       lock.unlock();
       for (const Claiming& claiming : claims) {
@@ -86,7 +87,13 @@ void Worker::run() {
       }
       lock.lock();
     }
-    if (draining_ && !is_claiming() && held_.empty()) break;
+    if (draining_ && !is_claiming() && held_.empty() && returns_.empty() && returning_ == 0) break;
+    if (auto returned = next_return()) {
+      lock.unlock();
+      send_back(*std::move(returned));
+      lock.lock();
+      continue;
+    }
     if (Claiming* claiming = next_claim()) {
       lock.unlock();
       claim_more(*claiming);
@@ -173,7 +180,9 @@ Worker::Claiming Worker::wanted() const {
                                                 [](const Claiming& claiming) { return claiming.tasks; }) < enough;
   const bool turns = has_turns && std::count_if(claims_.begin(), claims_.end(),
                                                 [](const Claiming& claiming) { return claiming.turns; }) < enough;
-  return {tasks, turns && !(apart && tasks), apart ? std::max(1, places() / 2) : places(), nullptr};
+  const std::int32_t room = apart ? std::max(1, places() / 2) : places();
+  const std::int32_t limit = std::min(room + (tasks ? passed_over_ : 0), kMaxClaim);
+  return {tasks, turns && !(apart && tasks), room, limit, nullptr};
 }
 
 // The next claim to make, if there is one.
@@ -218,22 +227,11 @@ void Worker::claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer) {
     if (!failure.safe_to_retry()) hopeless = std::current_exception();
   }
   std::lock_guard lock(mutex_);
-  more_wait_ = std::ssize(executions) == claiming.limit;
-  claiming = {};
+  const Claiming done = std::exchange(claiming, {});
   asked_ = true;
   if (failed) claim_again_at_ = Steady::now() + kClaimPauseAfterFailure;
   if (hopeless) hopeless_ = hopeless;
-  if (!executions.empty()) last_busy_ = Steady::now();
-  for (Claimed& each : executions) {
-    auto task = std::make_shared<RunningTask>(std::move(each));
-    held_.emplace(task->token, task);
-    queued_.push_back({std::move(task), nullptr});
-  }
-  if (executions.size() == 1) {
-    arrived_.notify_one();
-  } else if (!executions.empty()) {
-    arrived_.notify_all();
-  }
+  if (!failed) take(done, std::move(executions));
   changed_.notify_one();
 }
 
@@ -253,7 +251,7 @@ void Worker::handle_tasks() {
       run_turn(task);
     } else {
       const auto start = Steady::now();
-      Report outcome = run_handler(tasks_, *task, app_.name_space());
+      Report outcome = run_handler(*declared_for(tasks_, task->execution.type), *task, app_.name_space());
       const auto took = Steady::now() - start;
       note_duration(took);
       if (!follow(task, outcome)) report(task, std::move(outcome), took);

@@ -10,6 +10,10 @@
 // tasks and turns: while one is being answered, another still waits, and may be handed what a commit makes claimable. A worker of
 // tasks, or of workflows, alone has two out while they come back full.
 //
+// A task of a type that is not declared here is given back, unstarted, for a worker that has it. Then this worker claims with a back-off
+// if it met nothing else, and for as many more as it passed over, so that they do not hide what waits behind them. What is not started
+// when the worker stops is given back, too.
+//
 // A step that nothing but its turn decides over is run within the turn that asks for it, and committed with it: see worker_turns.cpp.
 #pragma once
 
@@ -64,6 +68,8 @@ class Worker {
 
   static constexpr Duration kFirstPause{50}, kLongestPause{2000};  // before the same is reported again
   static constexpr Duration kClaimPauseAfterFailure{500};
+  static constexpr Duration kFirstUnknownPause{50}, kLongestUnknownPause{2000};  // before the next claim
+  static constexpr std::int32_t kMaxClaim = 1000;
   static constexpr std::size_t kClaimsApart = 4;  // of tasks and of turns each, where they are made apart
 
   // A turn that the engine has not answered yet.
@@ -113,14 +119,27 @@ class Worker {
   void commit_turn(const UnheardTurn& turn);
   void repeat_later(UnheardTurn turn, const Failure& failure);
   std::vector<UnheardTurn> turns_to_repeat();
-  void give_back(const std::shared_ptr<RunningTask>& task);
   void let_go(const RunningTask& task);
+
+  // Attempts that are to be given back, as if they had never been claimed.
+  struct Return {
+    std::vector<LeaseToken> tokens;
+    Steady::time_point give_up_at = {};  // their leases have ended by then
+    Steady::time_point again_at = {};
+    Duration pause = kFirstPause;
+  };
+  void give_back(const RunningTask& task);
+  void give_back(LeaseToken token);
+  void give_back_queued();
+  std::optional<Return> next_return();
+  void send_back(Return returned);
   std::vector<FinishOutcome> finish(std::span<const Report> reports);
   std::vector<FinishOutcome> finish_one_by_one(std::span<const Report> reports, const std::string& why);
 
   struct Claiming {
     bool tasks = false, turns = false;  // that it asks for; neither: it is not under way
-    std::int32_t limit = 0;
+    std::int32_t room = 0;              // for so many
+    std::int32_t limit = 0;             // and asks for so many, because some will be passed over
     std::shared_ptr<Waiting> waiting;
 
     bool under_way() const { return tasks || turns; }
@@ -130,6 +149,9 @@ class Worker {
   Claiming* next_claim();
   void claim_more(Claiming& claiming);
   void claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer);
+  void take(const Claiming& claiming, std::vector<Claimed> executions);
+  void back_off_from_unknown(const Claiming& claiming, std::int32_t taken, std::int32_t unknown);
+  void tell_unknown(const std::string& type);
   bool is_claiming() const;
   bool has_both() const;
   double ahead() const;
@@ -156,7 +178,12 @@ class Worker {
   std::set<std::shared_ptr<StepInTurn>> in_turns_;
   std::map<LeaseToken, std::shared_ptr<RunningTask>> held_;  // queued, running or not yet reported
   std::vector<UnheardTurn> unheard_;                         // to be committed again
-  std::atomic<bool> follows_ = true;                         // sends turns with the ends of the steps that they follow
+  std::vector<Return> returns_;                              // to be given back
+  std::size_t returning_ = 0;                                // calls that give back, under way
+  std::int32_t passed_over_ = 0;                             // tasks of unknown types that the last claim met
+  Duration unknown_pause_ = kFirstUnknownPause;
+  std::set<std::string> unknown_types_;  // that were told of
+  std::atomic<bool> follows_ = true;     // sends turns with the ends of the steps that they follow
   std::array<Claiming, 2 * kClaimsApart> claims_;
   bool asked_ = false;      // for work, and was answered
   bool more_wait_ = false;  // the last claim was given all that it asked for

@@ -29,7 +29,7 @@ void Worker::run_turn(const std::shared_ptr<RunningTask>& task) {
   try {
     turn = std::make_shared<OpenTurn>(turns_.open(task->execution, task->events));
   } catch (const std::exception&) {  // its history cannot be had now, or there is no memory for its stack
-    return give_back(task);
+    return give_back(*task);
   }
   note_duration(Steady::now() - start);
   run_steps(task, turn);
@@ -58,7 +58,7 @@ void Worker::run_steps(const std::shared_ptr<RunningTask>& task, const std::shar
   const auto step = may_begin(*turn) ? begin_step(task, turn) : nullptr;
   if (!step) return end_turn(task, *turn);
   const auto start = Steady::now();
-  Report report = run_handler(tasks_, *step->step, app_.name_space());
+  Report report = run_handler(*declared_for(tasks_, step->step->execution.type), *step->step, app_.name_space());
   note_duration(Steady::now() - start);
   const auto* completed = std::get_if<Report::Completed>(&report.outcome);
   const std::optional<std::string> result = completed ? completed->result : std::nullopt;
@@ -89,7 +89,7 @@ void Worker::keep_unfinished(const std::shared_ptr<RunningTask>& task, const std
                        return;
                      }
                      turns_.discard(*turn);
-                     outcome.accepted ? let_go(*task) : give_back(task);
+                     outcome.accepted ? let_go(*task) : give_back(*task);
                    },
                .give_up_at = Steady::now() + options_.lease});
 }
@@ -234,16 +234,6 @@ std::vector<Worker::UnheardTurn> Worker::turns_to_repeat() {
     return true;
   });
   return due;
-}
-
-// As if it had never been claimed; if nobody hears that, its lease runs out.
-void Worker::give_back(const std::shared_ptr<RunningTask>& task) {
-  {
-    std::lock_guard lock(mutex_);
-    claim_again_at_ = Steady::now() + kClaimPauseAfterFailure;
-  }
-  app_.engine().heartbeat({{task->token, Duration(0), app_.name_space()}},
-                          [this, task](const Answer<std::vector<ExtendOutcome>>&) { let_go(*task); });
 }
 
 }  // namespace hapax::detail

@@ -100,11 +100,29 @@ std::string write_claim_call(const ClaimCall& call) {
   return out.take();
 }
 
+namespace {
+
+void write_leases(JsonWriter& out, std::span<const Extension> extensions) {
+  out.key("leases").begin_array();
+  for (const Extension& extension : extensions) out.string(extension.token.to_string());
+  out.end_array();
+}
+
+}  // namespace
+
 std::string write_heartbeat(std::span<const Extension> extensions, Duration lease) {
   JsonWriter out;
-  out.begin_object().key("leases").begin_array();
-  for (const Extension& extension : extensions) out.string(extension.token.to_string());
-  out.end_array().key("lease").string(format_duration(lease)).end_object();
+  out.begin_object();
+  write_leases(out, extensions);
+  out.key("lease").string(format_duration(lease)).end_object();
+  return out.take();
+}
+
+std::string write_return(std::span<const Extension> extensions) {
+  JsonWriter out;
+  out.begin_object();
+  write_leases(out, extensions);
+  out.end_object();
   return out.take();
 }
 

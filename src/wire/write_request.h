@@ -15,6 +15,7 @@ std::string write_submit(const SubmitRequest& request);
 std::string write_batch(std::span<const SubmitRequest> requests);
 std::string write_claim_call(const ClaimCall& call);
 std::string write_heartbeat(std::span<const Extension> extensions, Duration lease);
+std::string write_return(std::span<const Extension> extensions);
 void write_report(JsonWriter& out, const Report& report);
 std::string write_finish(std::span<const Report> reports);
 std::string write_turns(const std::vector<TurnRequest>& turns);

@@ -58,6 +58,11 @@ class Caller:
         assert answer.status == 200, answer
         return answer.json["leases"][0]
 
+    def give_back(self, *leases):
+        answer = self.http.post("/v1/claims/return", {"leases": list(leases)})
+        assert answer.status == 200, answer
+        return answer.json["leases"]
+
     def finish(self, lease, result=ABSENT):
         outcome = {"lease": lease} if result is ABSENT else {"lease": lease, "result": result}
         return self._report(outcome)

@@ -72,7 +72,8 @@ def test_nesting_is_limited(caller):
 
 @pytest.mark.parametrize("body", [[], "text", 1, None, True])
 def test_a_body_that_is_no_object_is_refused(caller, body):
-    for path in ("/v1/tasks", "/v1/tasks/batch", "/v1/claims", "/v1/claims/heartbeat", "/v1/claims/finish"):
+    for path in ("/v1/tasks", "/v1/tasks/batch", "/v1/claims", "/v1/claims/heartbeat", "/v1/claims/return",
+                 "/v1/claims/finish"):
         refused(caller.http.post(path, body))
     for path in ("/v1/queues/q", "/v1/types/t"):
         refused(caller.http.put(path, body))
@@ -225,6 +226,12 @@ def test_type_settings_with_a_wrong_field_are_refused_at_that_field(caller, fres
         ("/v1/claims/heartbeat", {"leases": [1]}, "/leases/0"),
         ("/v1/claims/heartbeat", {"leases": []}, "/leases"),
         ("/v1/claims/heartbeat", {"leases": ["x"], "lease": "soon"}, "/lease"),
+        ("/v1/claims/return", {}, "/leases"),
+        ("/v1/claims/return", {"leases": "x"}, "/leases"),
+        ("/v1/claims/return", {"leases": [None]}, "/leases/0"),
+        ("/v1/claims/return", {"leases": []}, "/leases"),
+        ("/v1/claims/return", {"leases": ["x"] * 1001}, "/leases"),
+        ("/v1/claims/return", {"leases": ["x"], "lease": "1s"}, "/lease"),
         ("/v1/claims/finish", {}, "/outcomes"),
         ("/v1/claims/finish", {"outcomes": [1]}, "/outcomes/0"),
         ("/v1/claims/finish", {"outcomes": [{}]}, "/outcomes/0/lease"),

@@ -159,6 +159,10 @@ def walk_claims(witness, caller, task):
     lease = next(claim["lease"] for claim in claims if claim["execution"]["id"] == task["id"])
     call("post", "/v1/claims/heartbeat", {"leases": [lease, "stale"]}, expect=200)
     call("post", "/v1/claims/heartbeat", {"leases": 1}, expect=400)
+    call("post", "/v1/claims/return", {"leases": [lease, "stale"]}, expect=200)
+    call("post", "/v1/claims/return", {"leases": 1}, expect=400)
+    claims = call("post", "/v1/claims", {"worker": "w", "queues": ["default"], "limit": 10}, expect=200).json["claims"]
+    lease = next(claim["lease"] for claim in claims if claim["execution"]["id"] == task["id"])
     outcomes = [{"lease": lease, "result": {"ok": 1}}, {"lease": "stale"}]
     call("post", "/v1/claims/finish", {"outcomes": outcomes}, expect=200)
     call("post", "/v1/claims/finish", {"outcomes": [{"lease": "stale"}]}, expect=409)

@@ -160,6 +160,36 @@ def test_a_heartbeat_keeps_the_lease(caller, fresh):
     assert caller.finish(claim["lease"])["ok"]
 
 
+def test_a_task_that_is_given_back_costs_no_attempt_and_goes_to_a_waiting_worker(caller, fresh):
+    queue = fresh("queue")
+    task = caller.create(queue=queue, max_attempts=1)
+    for _ in range(5):
+        claim = caller.claim_one(queue)
+        assert claim["attempt"] == 1
+        with ThreadPoolExecutor(1) as others:
+            waiting = others.submit(caller.claim, queue, wait="20s", worker="other")
+            (returned, lost) = caller.give_back(claim["lease"], "nonsense")
+            assert returned == {"lease": claim["lease"], "ok": True, "cancel_requested": False}
+            assert lost == {"lease": "nonsense", "ok": False, "cancel_requested": False}
+            started = time.monotonic()
+            (taken,) = waiting.result()
+            assert time.monotonic() - started < 10 and taken["attempt"] == 1
+        assert caller.give_back(claim["lease"])[0]["ok"] is False
+        assert caller.finish(claim["lease"])["error"] == "LeaseLost"
+        caller.give_back(taken["lease"])
+    assert caller.task(task["id"])["status"] == "pending" and caller.task(task["id"])["attempt"] == 0
+    assert caller.finish(caller.claim_one(queue)["lease"], "done")["ok"]
+
+
+def test_giving_back_closes_what_was_to_be_cancelled(caller, fresh):
+    queue = fresh("queue")
+    task = caller.create(queue=queue)
+    lease = caller.claim_one(queue)["lease"]
+    caller.cancel(task["id"])
+    assert caller.give_back(lease)[0] == {"lease": lease, "ok": True, "cancel_requested": True}
+    assert caller.task(task["id"])["status"] == "cancelled"
+
+
 def test_tokens_that_were_never_given_out_are_lost_leases(caller, fresh):
     queue = fresh("queue")
     caller.create(queue=queue)

@@ -74,7 +74,8 @@ class Generator {
     if (dice < 24) return batch([&] { return submission(); });
     if (dice < 39) return batch([&] { return claim(); });
     if (dice < 47 && !turns_.empty()) return batch([&] { return turn(); });
-    if (dice < 50) return batch([&] { return Extension{token(), any(kSpans), caller()}; });
+    if (dice < 49) return batch([&] { return Extension{token(), any(kSpans), caller()}; });
+    if (dice < 51) return batch([&] { return Extension{token(), Duration(0), caller()}; });  // given back
     if (dice < 64) return batch([&] { return report(); });
     if (dice < 72) return batch([&] { return control(); });
     if (dice < 86) return Advance{any(kJumps)};
@@ -139,8 +140,14 @@ class Generator {
     execution.identity = workflow_identity(execution.name_space, *execution.idempotency_key);
   }
 
-  // What the code of a workflow might have asked for next.
+  // A new one, or now and then one that was sent before, be it long ago.
   Turn turn() {
+    if (!sent_.empty() && chance(15)) return chance(60) ? sent_.back() : any(sent_);
+    return sent_.emplace_back(new_turn());
+  }
+
+  // What the code of a workflow might have asked for next.
+  Turn new_turn() {
     if (!steps_.empty() && chance(40)) return following_turn();
     const std::size_t recent = std::min<std::size_t>(turns_.size(), 3);
     const Execution& run = chance(80) ? turns_[turns_.size() - 1 - below(recent)] : any(turns_);
@@ -359,6 +366,7 @@ class Generator {
   std::int64_t controls_ = 0;
   std::vector<LeaseToken> tokens_;
   std::vector<Execution> turns_, steps_;  // as they were claimed
+  std::vector<Turn> sent_;
   std::uint64_t last_id_ = 0;
   std::uint64_t last_secret_ = 0;
 };

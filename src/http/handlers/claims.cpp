@@ -1,4 +1,4 @@
-// Workers: claim, heartbeat, finish.
+// Workers: claim, heartbeat, give back, finish.
 #include "http/answer.h"
 #include "http/parse_request.h"
 #include "http/service.h"
@@ -38,14 +38,14 @@ Response heartbeat_response(const Leases& leases, const std::vector<ExtendOutcom
   return json_response(200, out.take());
 }
 
-void heartbeat(Backend& backend, Request& request, const Responder& responder) {
-  Heartbeat beat = parse_heartbeat(parse_body(request));
+void extend(Backend& backend, const Request& request, const Responder& responder, std::vector<std::string> texts,
+            Duration lease) {
   std::vector<Extension> extensions;
-  Leases leases{std::move(beat.leases), {}};
+  Leases leases{std::move(texts), {}};
   for (const std::string& text : leases.texts) {
     const auto token = LeaseToken::parse(text);
     leases.known.push_back(token.has_value());
-    if (token) extensions.push_back({*token, beat.lease, request.name_space});
+    if (token) extensions.push_back({*token, lease, request.name_space});
   }
   if (extensions.empty()) return responder.answer(heartbeat_response(leases, {}));
   backend.engine.heartbeat(std::move(extensions),
@@ -53,6 +53,16 @@ void heartbeat(Backend& backend, Request& request, const Responder& responder) {
                                [leases = std::move(leases)](const std::vector<ExtendOutcome>& outcomes) {
                                  return heartbeat_response(leases, outcomes);
                                }));
+}
+
+void heartbeat(Backend& backend, Request& request, const Responder& responder) {
+  Heartbeat beat = parse_heartbeat(parse_body(request));
+  extend(backend, request, responder, std::move(beat.leases), beat.lease);
+}
+
+// A lease of no length is one that is given back.
+void give_back(Backend& backend, Request& request, const Responder& responder) {
+  extend(backend, request, responder, parse_return(parse_body(request)), Duration(0));
 }
 
 Response finish_response(const Leases& leases, const std::vector<FinishOutcome>& outcomes) {
@@ -82,6 +92,7 @@ void finish(Backend& backend, Request& request, const Responder& responder) {
 void add_claim_routes(Router& router, Backend& backend) {
   router.add(Method::post, "/v1/claims", on(backend, claim));
   router.add(Method::post, "/v1/claims/heartbeat", on(backend, heartbeat));
+  router.add(Method::post, "/v1/claims/return", on(backend, give_back));
   router.add(Method::post, "/v1/claims/finish", on(backend, finish));
 }
 

@@ -29,6 +29,7 @@ ExtendOutcome extend(Tables& tables, const Extension& extension, Time now) {
   outcome.ok = true;
   outcome.cancel_requested = execution.cancel_requested_at.has_value();
   outcome.lease_expires_at = execution.lease_expires_at;
+  if (extension.lease <= Duration(0)) outcome.effects.add_changed(execution);
   settle_closed(tables, id, outcome.effects, now);  // giving back closes what was to be cancelled
   return outcome;
 }

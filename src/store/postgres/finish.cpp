@@ -213,6 +213,7 @@ ExtendOutcome extend_locked(Workspace& workspace, const Extension& extension) {
   outcome.ok = true;
   outcome.cancel_requested = execution.cancel_requested_at.has_value();
   outcome.lease_expires_at = execution.lease_expires_at;
+  if (gives_back) outcome.effects.add_changed(execution);
   gives_back ? static_cast<void>(workspace.settle(id, outcome.effects)) : workspace.changed(*row);
   return outcome;
 }

@@ -48,6 +48,7 @@ ExtendOutcome extend(Workspace& workspace, const Extension& extension) {
   outcome.ok = true;
   outcome.cancel_requested = execution.cancel_requested_at.has_value();
   outcome.lease_expires_at = execution.lease_expires_at;
+  if (extension.lease <= Duration(0)) outcome.effects.add_changed(execution);
   settle_closed(workspace, id, outcome.effects);  // giving back closes what was to be cancelled
   return outcome;
 }
@@ -179,6 +180,7 @@ std::vector<ExtendOutcome> extend(const Batch& batch, std::span<const Extension>
     outcome.ok = true;
     outcome.cancel_requested = execution.cancel_requested_at.has_value();
     outcome.lease_expires_at = execution.lease_expires_at;
+    if (extension.lease <= Duration(0)) outcome.effects.add_changed(execution);
     return outcome;
   };
   return each_by_itself<ExtendOutcome>(

@@ -41,6 +41,7 @@ ExtendOutcome extend(Batch& batch, const Extension& extension) {
     batch.tables.save(*row, execution.failed_attempts.size());
   } else {
     give_back(execution, batch.now);
+    outcome.effects.add_changed(execution);
     settle(batch, *row, execution.failed_attempts.size(), outcome.effects);
   }
   outcome.ok = true;
