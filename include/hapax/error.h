@@ -1,8 +1,10 @@
 // What the library throws, and what a handler may throw.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace hapax {
 
@@ -38,23 +40,40 @@ class TaskFailed : public Error {
   std::string type_;
 };
 
-// Thrown to the code of a workflow: a task or child workflow that it ran did not complete. code() is TaskFailed,
-// TaskCancelled, TaskTimedOut, or the same of Workflow; `status` is "failed", "cancelled" or "timed_out"; `type` and
-// `message` are those of the step's own error.
+// Thrown to the code of a workflow: a step of it gave nothing that the code can use.
+//
+// - A task or child workflow did not complete. code() is TaskFailed, TaskCancelled, TaskTimedOut, or the same of
+//   Workflow; `status` is "failed", "cancelled" or "timed_out"; `type` and `message` are those of the step's own error.
+// - A side effect threw: SideEffectFailed, likewise.
+// - What came of the step (a result, a signal's payload, a recorded value) is not of the type that the code reads it as:
+//   StepMismatch. `status` is "failed", `type` InvalidJson, `pointer` the place that did not fit, as a JSON Pointer (""
+//   is the whole), and `message` says what was expected there.
 class StepFailed : public Error {
  public:
-  StepFailed(std::string code, std::string status, std::string type, std::string message, const std::string& what)
+  StepFailed(std::string code, std::string status, std::string type, std::string message, const std::string& what,
+             std::int32_t step = 0, std::string name = {}, std::string pointer = {})
       : Error(std::move(code), what),
         status_(std::move(status)),
         type_(std::move(type)),
-        message_(std::move(message)) {}
+        message_(std::move(message)),
+        step_(step),
+        name_(std::move(name)),
+        pointer_(std::move(pointer)) {}
 
   const std::string& status() const { return status_; }
   const std::string& type() const { return type_; }
   const std::string& message() const { return message_; }
 
+  std::int32_t step() const { return step_; }  // its number, from 1
+  const std::string& name() const {
+    return name_;
+  }  // the type of the task or child, the name of the signal or side effect
+  const std::string& pointer() const { return pointer_; }
+
  private:
   std::string status_, type_, message_;
+  std::int32_t step_;
+  std::string name_, pointer_;
 };
 
 // For handlers: thrown when trying again is of no use (the card was declined). The task fails at once, whatever

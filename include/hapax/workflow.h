@@ -57,7 +57,7 @@ using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 template <class T>
 class Future {
  public:
-  // Waits for it and gives what came of it. Throws StepFailed if it did not complete.
+  // Waits for it and gives what came of it. Throws StepFailed if it did not complete, or if that is no T.
   T get() const;
 
  private:
@@ -77,7 +77,8 @@ class Context {
   // idempotency hold beyond the workflow: a task that was completed under that key yields its stored result without
   // being run again.
   //
-  // Throws StepFailed when the task has failed (attempts and retries are the task's own), was cancelled or timed out.
+  // Throws StepFailed when the task has failed (attempts and retries are the task's own), was cancelled or timed out, or
+  // when its result is not of the type that is asked for.
   template <class Result = void, class Input = std::nullptr_t>
   Result run(std::string_view type, const Input& input = {}, const SubmitOptions& options = {}) {
     return start<Result>(type, input, options).get();
@@ -163,7 +164,8 @@ class Context {
   Future<void> start_sleep_until(std::chrono::system_clock::time_point time) { return {*this, start_timer(time)}; }
 
   // Waits for a signal of that name (WorkflowHandle::signal) and gives what came with it. One that came earlier is
-  // taken, each once, in the order they came. With a time-out: nothing, if none has come by then.
+  // taken, each once, in the order they came. With a time-out: nothing, if none has come by then. A payload that is no T
+  // throws StepFailed; the signal is taken all the same.
   template <class T = void>
   T wait_signal(std::string_view name) {
     return start_wait_signal<T>(name).get();
@@ -176,7 +178,7 @@ class Context {
     if constexpr (std::is_same_v<T, std::monostate>) {
       return T{};
     } else {
-      return from_json<T>(*value);
+      return read_step<T>(step, *value);
     }
   }
   template <class T = void>
@@ -195,7 +197,8 @@ class Context {
   auto side_effect(std::string_view name, Function&& function) -> std::invoke_result_t<Function> {
     using Result = std::invoke_result_t<Function>;
     static_assert(!std::is_void_v<Result>, "hapax: a side effect is recorded by its result; return something");
-    return from_json<Result>(record(name, [&] { return to_json(function()); }));
+    const std::string value = record(name, [&] { return to_json(function()); });
+    return read_step<Result>(last_step(), value);
   }
 
   // Asks which version of the code this workflow is on, where the code was changed while workflows were running:
@@ -238,7 +241,19 @@ class Context {
   std::string result_json(std::int32_t step);
   std::optional<std::string> signal_json(std::int32_t step);  // absent: its time was over
   std::string record(std::string_view name, const std::function<std::string()>& function);
+  std::int32_t last_step() const;  // that was asked for
+  [[noreturn]] void step_mismatch(std::int32_t step, const std::string& pointer, const std::string& message) const;
   [[noreturn]] void continue_as(const std::string& input_json);
+
+  // What came of a step, as the type that the code wants.
+  template <class T>
+  T read_step(std::int32_t step, const std::string& json) const {
+    try {
+      return from_json<T>(json);
+    } catch (const detail::Mismatch& mismatch) {
+      step_mismatch(step, mismatch.at(), mismatch.message());
+    }
+  }
 
   template <class T>
   static std::vector<std::int32_t> steps_of(const std::vector<Future<T>>& futures) {
@@ -262,7 +277,7 @@ class Context {
 
 template <class T>
 T Future<T>::get() const {
-  return from_json<T>(context_->result_json(step_));
+  return context_->read_step<T>(step_, context_->result_json(step_));
 }
 
 // A workflow that was started. Copies are cheap and mean the same; good as long as its App. It stands for the workflow

@@ -75,6 +75,12 @@ std::string Context::record(std::string_view name, const std::function<std::stri
   return run_.record(name, function);
 }
 
+std::int32_t Context::last_step() const { return static_cast<std::int32_t>(run_.asked_.size()); }
+
+void Context::step_mismatch(std::int32_t step, const std::string& pointer, const std::string& message) const {
+  run_.step_mismatch(step, pointer, message);
+}
+
 std::chrono::system_clock::time_point Context::now() {
   const std::string json = run_.record("now", [&] { return text_json(format_time(run_.now_)); });
   return parse_time(from_json<std::string>(json)).value();

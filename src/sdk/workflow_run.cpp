@@ -192,9 +192,9 @@ std::int32_t WorkflowRun::ask(Event command, std::optional<SubmitRequest> start)
 namespace {
 
 // What the code meets the first time and at every replay alike.
-[[noreturn]] void side_effect_failed(const AttemptError& error) {
+[[noreturn]] void side_effect_failed(std::int32_t step, std::string_view name, const AttemptError& error) {
   throw StepFailed("SideEffectFailed", "failed", error.type, error.message,
-                   fmt::format("the side effect threw {}: {}", error.type, error.message));
+                   fmt::format("the side effect threw {}: {}", error.type, error.message), step, std::string(name));
 }
 
 }  // namespace
@@ -208,8 +208,8 @@ std::string WorkflowRun::record(std::string_view name, const std::function<std::
     match(command);
     std::string value = before->value.value_or("");
     const std::optional<AttemptError> error = before->error;
-    ask(std::move(command));
-    if (error) side_effect_failed(*error);
+    const std::int32_t step = ask(std::move(command));
+    if (error) side_effect_failed(step, name, *error);
     return value;
   }
   in_side_effect_ = true;
@@ -223,8 +223,8 @@ std::string WorkflowRun::record(std::string_view name, const std::function<std::
   in_side_effect_ = false;
   std::string value = command.value.value_or("");
   const std::optional<AttemptError> error = command.error;
-  ask(std::move(command));
-  if (error) side_effect_failed(*error);
+  const std::int32_t step = ask(std::move(command));
+  if (error) side_effect_failed(step, name, *error);
   return value;
 }
 
@@ -290,7 +290,18 @@ void WorkflowRun::step_failed(std::int32_t step, const Outcome& outcome) const {
   std::string what = fmt::format("{} '{}' {}", to_string(asked.kind), asked.name, words_of(outcome.status));
   if (!error.type.empty()) what += fmt::format(": {}: {}", error.type, error.message);
   throw StepFailed(word_of(asked.kind, outcome.status), std::string(to_string(outcome.status)), error.type,
-                   error.message, what);
+                   error.message, what, step, asked.name);
+}
+
+void WorkflowRun::step_mismatch(std::int32_t step, const std::string& pointer, const std::string& message) const {
+  const Asked& asked = asked_.at(static_cast<std::size_t>(step) - 1);
+  const std::string_view given = asked.kind == Event::Kind::wait_signal   ? "payload"
+                                 : asked.kind == Event::Kind::side_effect ? "recorded value"
+                                                                          : "result";
+  throw StepFailed("StepMismatch", std::string(to_string(Status::failed)), "InvalidJson", message,
+                   fmt::format("step {}, {} '{}': its {} does not fit{}{}: {}", step, to_string(asked.kind), asked.name,
+                               given, pointer.empty() ? "" : " at ", pointer, message),
+                   step, asked.name, pointer);
 }
 
 void WorkflowRun::continue_as(Json input) {

@@ -82,6 +82,7 @@ class WorkflowRun {
   void match(const Event& asked);
   [[noreturn]] void leave_for_good();
   [[noreturn]] void step_failed(std::int32_t step, const Outcome& outcome) const;
+  [[noreturn]] void step_mismatch(std::int32_t step, const std::string& pointer, const std::string& message) const;
   void suspend_on(std::int32_t step);
   void check_nothing_left(const std::string& found);
   void run_code();

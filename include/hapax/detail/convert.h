@@ -57,9 +57,22 @@ concept Nothing = std::is_void_v<T> || std::same_as<T, std::monostate> || std::s
 template <class T>
 using MembersOf = boost::describe::describe_members<T, boost::describe::mod_public | boost::describe::mod_inherited>;
 
-[[noreturn]] inline void mismatch(const std::string& at, const std::string& message) {
-  throw Error("InvalidJson", (at.empty() ? "" : at + ": ") + message);
-}
+// JSON that is not of the type that it is read as.
+class Mismatch : public Error {
+ public:
+  Mismatch(std::string at, std::string message)
+      : Error("InvalidJson", (at.empty() ? "" : at + ": ") + message),
+        at_(std::move(at)),
+        message_(std::move(message)) {}
+
+  const std::string& at() const { return at_; }  // a JSON Pointer
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string at_, message_;
+};
+
+[[noreturn]] inline void mismatch(const std::string& at, const std::string& message) { throw Mismatch(at, message); }
 
 inline std::string_view kind_of(const json::value& value) {
   switch (value.kind()) {
