@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-extern char** environ;
+#include "cli/supervisor.h"
 
 namespace hapax {
 
@@ -25,7 +24,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kTick = 20ms;  // how late a cancel or an exit that leaves its output open is seen
+constexpr auto kTick = 20ms;  // how late a cancel is seen
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
@@ -65,49 +64,51 @@ void make_nonblocking(const Descriptor& descriptor) {
   if (fcntl(descriptor.get(), F_SETFL, O_NONBLOCK) != 0) fail("preparing a pipe");
 }
 
-std::vector<std::string> merged_environment(const std::map<std::string, std::string>& added) {
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text(*variable);
-    if (!added.contains(std::string(text.substr(0, text.find('='))))) variables.emplace_back(text);
-  }
-  for (const auto& [name, value] : added) variables.push_back(name + "=" + value);
-  return variables;
+// Its other end closes when this process ends, and not before: whoever holds this one learns of that.
+int lifeline() {
+  static const Pipe pipe;
+  return pipe.read_end.get();
 }
 
-// Between fork and exec only what is safe after a fork of a process with threads.
-[[noreturn]] void become(const char* command, char** environment, int in, int out, int err) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  sigset_t none;
-  sigemptyset(&none);
-  for (int ignored : {SIGPIPE, SIGXFSZ}) signal(ignored, SIG_DFL);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  const char* const arguments[] = {"sh", "-c", command, nullptr};
-  if (dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(err, 2) == 2) {
-    close_range(3, ~0U, 0);
-    execve("/bin/sh", const_cast<char* const*>(arguments), environment);
+// Forks twice, so that the supervisor, which may live longer than the attempt, is nobody's to wait for.
+void start_supervisor(const Supervised& call) {
+  const pid_t between = fork();
+  if (between < 0) fail("starting a process");
+  if (between == 0) {
+    const pid_t supervisor = _Fork();
+    if (supervisor == 0) supervise(call);
+    _exit(supervisor < 0 ? 1 : 0);
   }
-  _exit(127);
+  int status = 0;
+  while (waitpid(between, &status, 0) < 0) {
+    if (errno != EINTR) fail("waiting for a process");
+  }
+  errno = EAGAIN;
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail("starting a process");
 }
 
 class Child {
  public:
   explicit Child(const ChildCall& call) : call_(call) {
-    Pipe in, out, err;
-    const auto variables = merged_environment(call.environment);
+    Pipe in, out, err, control, status;
+    std::vector<std::string> variables;
+    for (const auto& [name, value] : call.environment) variables.push_back(name + "=" + value);
     std::vector<char*> pointers;
-    for (const std::string& variable : variables) pointers.push_back(const_cast<char*>(variable.c_str()));
+    for (std::string& variable : variables) pointers.push_back(variable.data());
     pointers.push_back(nullptr);
-    pid_ = fork();
-    if (pid_ < 0) fail("starting a process");
-    if (pid_ == 0) {
-      become(call.command.c_str(), pointers.data(), in.read_end.get(), out.write_end.get(), err.write_end.get());
-    }
-    setpgid(pid_, pid_);  // on both sides: whoever comes first, the group is there before it is signalled
+    start_supervisor({.command = call.command.c_str(),
+                      .environment = pointers.data(),
+                      .in = in.read_end.get(),
+                      .out = out.write_end.get(),
+                      .err = err.write_end.get(),
+                      .lifeline = lifeline(),
+                      .control = control.read_end.get(),
+                      .status = status.write_end.get()});
     in_ = std::move(in.write_end);
     out_ = std::move(out.read_end);
     err_ = std::move(err.read_end);
+    control_ = std::move(control.write_end);
+    status_ = std::move(status.read_end);
     for (const Descriptor* each : {&in_, &out_, &err_}) make_nonblocking(*each);
     if (call.input.empty()) in_.close();
   }
@@ -118,18 +119,17 @@ class Child {
       exchange();
       if (!outcome_.cancelled && (call_.cancelled() || outcome_.too_long)) {
         outcome_.cancelled = !outcome_.too_long;
-        kill(-pid_, outcome_.too_long ? SIGKILL : SIGTERM);
+        order(outcome_.too_long ? kKill : kTerminate);
         kill_at = Steady::now() + call_.grace;
       }
       if (Steady::now() >= kill_at) {
-        kill(-pid_, SIGKILL);
+        order(kKill);
         kill_at = Steady::time_point::max();
       }
-      reap();
     }
     drain(out_, outcome_.output);
     drain(err_, outcome_.errors);
-    if (outcome_.cancelled) kill(-pid_, SIGKILL);  // what the group left behind
+    if (outcome_.cancelled) order(kKill);  // what it left behind
     keep_last(outcome_.errors);
     return std::move(outcome_);
   }
@@ -137,14 +137,17 @@ class Child {
  private:
   // Waits for something to do with the pipes, a tick at most.
   void exchange() {
-    std::array<pollfd, 3> waited{{{in_.get(), POLLOUT, 0}, {out_.get(), POLLIN, 0}, {err_.get(), POLLIN, 0}}};
-    const bool silent = !out_.open() && !err_.open();
-    poll(waited.data(), waited.size(), silent ? 2 : static_cast<int>(kTick.count()));
+    std::array<pollfd, 4> waited{
+        {{in_.get(), POLLOUT, 0}, {out_.get(), POLLIN, 0}, {err_.get(), POLLIN, 0}, {status_.get(), POLLIN, 0}}};
+    if (poll(waited.data(), waited.size(), static_cast<int>(kTick.count())) <= 0) return;
     if (in_.open() && waited[0].revents != 0) feed();
     if (out_.open() && waited[1].revents != 0) drain(out_, outcome_.output);
     if (err_.open() && waited[2].revents != 0) drain(err_, outcome_.errors);
     if (outcome_.output.size() > kMaxOutput) outcome_.too_long = true;
+    if (waited[3].revents != 0) hear_end();
   }
+
+  void order(char command) { [[maybe_unused]] const ssize_t written = write(control_.get(), &command, 1); }
 
   void feed() {
     const std::string_view rest = std::string_view(call_.input).substr(fed_);
@@ -170,19 +173,17 @@ class Child {
     if (text.size() > kKeptErrors) text.erase(0, text.size() - kKeptErrors);
   }
 
-  void reap() {
-    int status = 0;
-    const pid_t found = waitpid(pid_, &status, WNOHANG);
-    if (found == 0 || (found < 0 && errno == EINTR)) return;
+  // Without a word the supervisor was killed, and the handler with it.
+  void hear_end() {
+    int status = SIGKILL;
+    if (read(status_.get(), &status, sizeof status) < 0 && errno == EINTR) return;
     ended_ = true;
-    if (found < 0) fail("waiting for a process");
     if (WIFSIGNALED(status)) outcome_.signal = WTERMSIG(status);
     if (WIFEXITED(status)) outcome_.exit_code = WEXITSTATUS(status);
   }
 
   const ChildCall& call_;
-  pid_t pid_ = -1;
-  Descriptor in_, out_, err_;
+  Descriptor in_, out_, err_, control_, status_;
   std::size_t fed_ = 0;
   bool ended_ = false;
   ChildOutcome outcome_;

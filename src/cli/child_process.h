@@ -12,7 +12,7 @@ namespace hapax {
 struct ChildCall {
   std::string command;  // for /bin/sh -c
   std::string input;
-  std::map<std::string, std::string> environment;  // added to this process's own
+  std::map<std::string, std::string> environment;  // all that it has
   std::function<bool()> cancelled;                 // asked every few milliseconds
   Duration grace{5000};                            // from SIGTERM to SIGKILL
 };
@@ -29,9 +29,10 @@ struct ChildOutcome {
 constexpr std::size_t kMaxOutput = 8 << 20;
 constexpr std::size_t kKeptErrors = 4096;
 
-// Runs it in a process group of its own and waits. Cancelled, the group gets SIGTERM, and SIGKILL after the grace. A
-// process that it left behind in the background is not waited for. SIGPIPE must be ignored. Throws std::system_error if
-// there is no process to be had. May be called from several threads.
+// Runs it in a process group of its own and waits. Cancelled, the group gets SIGTERM, and after the grace all that it has
+// started gets SIGKILL. A process that it left behind in the background is not waited for. All of them end with this
+// process, however it ends (supervisor.h). SIGPIPE must be ignored. Throws std::system_error if there is no process to be
+// had. May be called from several threads.
 ChildOutcome run_child(const ChildCall& call);
 
 }  // namespace hapax

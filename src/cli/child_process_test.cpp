@@ -3,15 +3,43 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "support/temp_dir.h"
 
 namespace hapax {
 namespace {
 
 ChildCall call(std::string command, std::string input = "") {
   std::signal(SIGPIPE, SIG_IGN);
-  return {
-      .command = std::move(command), .input = std::move(input), .environment = {}, .cancelled = [] { return false; }};
+  return {.command = std::move(command),
+          .input = std::move(input),
+          .environment = {{"PATH", std::getenv("PATH")}},
+          .cancelled = [] { return false; }};
+}
+
+// Whether a process that writes its number to the file is there, as soon as it has.
+bool is_alive(const std::filesystem::path& file) {
+  for (pid_t pid = 0;;) {
+    if (std::ifstream(file) >> pid) return kill(pid, 0) == 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+bool ends_soon(const std::filesystem::path& file) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (is_alive(file) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return !is_alive(file);
 }
 
 TEST(ChildProcess, GetsItsInputAndGivesItsOutput) {
@@ -30,8 +58,9 @@ TEST(ChildProcess, MayLeaveItsInputUnread) {
   EXPECT_EQ(run_child(call("exit 3", std::string(1 << 20, 'x'))).exit_code, 3);
 }
 
-TEST(ChildProcess, SeesTheEnvironmentThatIsAdded) {
-  auto asked = call("printf %s \"$HAPAX_ATTEMPT\"");
+TEST(ChildProcess, SeesTheEnvironmentThatItIsGivenAndNoOther) {
+  setenv("HAPAX_TOKEN", "secret", 1);
+  auto asked = call("printf %s \"$HAPAX_ATTEMPT$HAPAX_TOKEN\"");
   asked.environment["HAPAX_ATTEMPT"] = "2";
   EXPECT_EQ(run_child(asked).output, "2");
 }
@@ -50,6 +79,52 @@ TEST(ChildProcess, CancelEndsTheWholeGroup) {
   const auto outcome = run_child(asked);
   EXPECT_TRUE(outcome.cancelled);
   EXPECT_EQ(outcome.signal, SIGTERM);
+}
+
+TEST(ChildProcess, CancelEndsWhatHasLeftTheGroup) {
+  const TempDir dir;
+  const auto file = dir.path() / "pid";
+  auto asked = call("setsid sh -c 'echo $$ > " + file.string() + ".new; mv " + file.string() + ".new " + file.string() +
+                    "; exec sleep 1000' & wait");
+  asked.grace = Duration(50);
+  asked.cancelled = [&] { return std::filesystem::exists(file); };
+  EXPECT_TRUE(run_child(asked).cancelled);
+  EXPECT_TRUE(ends_soon(file));
+}
+
+// The worker is a process of its own here, and killed.
+TEST(ChildProcess, EverythingEndsWithTheWorker) {
+  const TempDir dir;
+  const auto paths = {dir.path() / "sh", dir.path() / "child", dir.path() / "session", dir.path() / "deaf"};
+  const std::string here = dir.path().string();
+  const pid_t worker = fork();
+  if (worker == 0) {
+    run_child(call("echo $$ > " + here + "/sh; sleep 1000 & echo $! > " + here + "/child; setsid sh -c 'echo $$ > " +
+                   here + "/session; sleep 1000; true' & (trap '' TERM; setsid setsid sh -c 'echo $$ > " + here +
+                   "/deaf; while :; do sleep 1; done') & wait"));
+    _exit(0);
+  }
+  for (const auto& path : paths) EXPECT_TRUE(is_alive(path)) << path;
+  kill(worker, SIGKILL);
+  waitpid(worker, nullptr, 0);
+  for (const auto& path : paths) EXPECT_TRUE(ends_soon(path)) << path;
+}
+
+TEST(ChildProcess, WhatIsLeftInTheBackgroundLivesOnAsLongAsTheWorker) {
+  const TempDir dir;
+  const auto file = dir.path() / "pid";
+  const pid_t worker = fork();
+  if (worker == 0) {
+    run_child(call("sleep 1000 & echo $! > " + file.string()));
+    pause();
+    _exit(0);
+  }
+  EXPECT_TRUE(is_alive(file));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(is_alive(file));
+  kill(worker, SIGTERM);
+  waitpid(worker, nullptr, 0);
+  EXPECT_TRUE(ends_soon(file));
 }
 
 TEST(ChildProcess, AHandlerMayCleanUpOnCancel) {

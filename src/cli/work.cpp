@@ -12,6 +12,7 @@
 #include "cli/child_process.h"
 #include "cli/command.h"
 #include "cli/exec_handler.h"
+#include "cli/handler_environment.h"
 #include "cli/paint.h"
 #include "cli/signals.h"
 #include "cli/submission_flags.h"
@@ -27,7 +28,7 @@ namespace {
 struct WorkFlags {
   TargetFlags target;
   std::string command, name, lease = "60s";
-  std::vector<std::string> queues, types;
+  std::vector<std::string> queues, types, variables;
   std::size_t concurrency = 1;
   bool once = false;
   std::optional<std::string> until_idle;
@@ -52,7 +53,11 @@ class AttemptLog {
     const Words words = words_for(end);
     const auto ms = std::chrono::duration_cast<Duration>(end.took);
     std::lock_guard lock(mutex_);
-    ++(end.answer != detail::AttemptEnd::Answer::accepted ? refused_ : words.why.empty() ? completed_ : failed_);
+    const bool is_refused = end.answer != detail::AttemptEnd::Answer::accepted;
+    ++(is_refused ? refused_ : words.why.empty() ? completed_ : failed_);
+    if (is_refused && end.answer != detail::AttemptEnd::Answer::not_asked) {
+      refusal_ = fmt::format("task {} attempt {}: {}", task.id.to_string(), task.attempt, words.why);
+    }
     if (json_) {
       JsonWriter line;
       line.begin_object().key("id").string(task.id.to_string()).key("type").string(task.type);
@@ -66,6 +71,9 @@ class AttemptLog {
                                 words.why.empty() ? "" : ": " + printable(words.why))
                  << std::endl;
   }
+
+  // Of the last attempt whose report was refused or reached nobody; empty: there was none.
+  std::string refusal() const { return refusal_; }
 
   std::string summary() const {
     std::string text = fmt::format("{} completed, {} failed attempts", completed_, failed_);
@@ -101,32 +109,31 @@ class AttemptLog {
   const Paint paint_;
   std::mutex mutex_;
   std::int64_t completed_ = 0, failed_ = 0, refused_ = 0;
+  std::string refusal_;
 };
 
 class ExecHandler {
  public:
-  ExecHandler(const WorkFlags& flags, std::atomic<bool>& stop)
-      : flags_(flags), types_(flags.types.begin(), flags.types.end()), stop_(stop) {}
+  ExecHandler(const WorkFlags& flags, Variables environment, std::atomic<bool>& stop)
+      : flags_(flags), environment_(std::move(environment)), stop_(stop) {}
 
   std::string operator()(TaskContext& task, const std::string& input) {
     if (flags_.once) stop_ = true;
-    if (!types_.empty() && !types_.contains(task.type())) {
-      throw HandlerFailed(fmt::format("this worker does not take tasks of type '{}'", task.type()));
-    }
     ChildCall call;
     call.command = flags_.command;
     call.input = input;
-    call.environment = {{"HAPAX_EFFECT_KEY", task.effect_key()},
-                        {"HAPAX_ATTEMPT", std::to_string(task.attempt())},
-                        {"HAPAX_TASK_ID", task.id()},
-                        {"HAPAX_TASK_TYPE", task.type()}};
+    call.environment = environment_;
+    call.environment.insert_or_assign("HAPAX_EFFECT_KEY", task.effect_key());
+    call.environment.insert_or_assign("HAPAX_ATTEMPT", std::to_string(task.attempt()));
+    call.environment.insert_or_assign("HAPAX_TASK_ID", task.id());
+    call.environment.insert_or_assign("HAPAX_TASK_TYPE", task.type());
     call.cancelled = [&task] { return task.cancel_requested(); };
     return result_of(run_child(call));
   }
 
  private:
   const WorkFlags& flags_;
-  const std::set<std::string> types_;
+  const Variables environment_;
   std::atomic<bool>& stop_;
 };
 
@@ -185,16 +192,32 @@ WorkOptions check(const WorkFlags& flags) {
   return options;
 }
 
+Variables environment_for(const WorkFlags& flags, const Program& program) {
+  try {
+    return handler_environment(program.environment, flags.variables);
+  } catch (const std::invalid_argument& error) {
+    throw CommandError(kUsage, fmt::format("--env {}", error.what()));
+  }
+}
+
+// The types that it takes, all of them if none is named: what else its queues hand out, the worker gives back.
+void declare_handler(detail::AppState& app, const WorkFlags& flags, const WorkOptions& options,
+                     const ExecHandler& handler) {
+  std::set<std::string> types(flags.types.begin(), flags.types.end());
+  if (types.empty()) types.emplace(detail::kAnyType);
+  for (const std::string& type : types) app.declare(type, {TaskOptions{options.queues.front()}, handler}, nullptr);
+}
+
 int work(const Program& program, const WorkFlags& flags) {
   WorkOptions options = check(flags);
+  Variables environment = environment_for(flags, program);
   EndSignals signals;  // before any thread
   const Target target = flags.target.open_or_create(program);
   options.queues = queues_of(flags, target);
   target.engine->queue(target.name_space, options.queues.front());  // a wrong address or token is told here and now
   AttemptLog log(program, flags.target.json());
   detail::AppState app(Opened{target.engine, {}, {}}, target.name_space);
-  app.declare(std::string(detail::kAnyType),
-              {TaskOptions{options.queues.front()}, ExecHandler(flags, app.stop_requested)}, nullptr);
+  declare_handler(app, flags, options, ExecHandler(flags, std::move(environment), app.stop_requested));
   if (!flags.target.json()) {
     program.err << fmt::format("working on {} at {}", fmt::join(options.queues, ", "), target.shown) << std::endl;
   }
@@ -204,6 +227,7 @@ int work(const Program& program, const WorkFlags& flags) {
     worker.run();
   }
   if (!flags.target.json()) program.err << log.summary() << std::endl;
+  if (flags.once && !log.refusal().empty()) throw CommandError(kFailed, "the report did not count: " + log.refusal());
   return kOk;
 }
 
@@ -229,12 +253,21 @@ void add_work(CLI::App& app, const Program& program, Action& action) {
       ->multi_option_policy(repeatable);
   command
       ->add_option("--type", flags->types,
-                   "A type that the handler takes; repeatable (default: all). Others fail, retryably")
+                   "A type that the handler takes; repeatable (default: all). Others are left for other workers")
       ->type_name("TYPE")
       ->expected(1)
       ->multi_option_policy(repeatable);
+  command
+      ->add_option(
+          "--env", flags->variables,
+          "A variable that the handler sees beside PATH, HOME, LANG and the like; repeatable: NAME passes this "
+          "worker's own on, NAME=VALUE sets one")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(repeatable);
   command->add_option("--concurrency", flags->concurrency, "Handlers that run at once (default: 1)")->type_name("N");
-  command->add_flag("--once", flags->once, "Wait for one task, run it, and end");
+  command->add_flag("--once", flags->once,
+                    "Wait for one task, run it, and end; exit code 1 if its report did not count");
   command->add_option("--until-idle", flags->until_idle, "End when there was nothing to do for so long")
       ->type_name("DURATION");
   command->add_option("--lease", flags->lease, "A worker that is not heard of for so long has died (default: 60s)")

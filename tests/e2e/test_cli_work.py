@@ -9,7 +9,7 @@ import time
 import pytest
 
 from caller import Caller
-from command import Command
+from command import FAILED, USAGE, Command
 from conftest import eventually
 from server import BINARY, SLOWDOWN
 
@@ -124,9 +124,12 @@ def test_a_report_that_is_refused_is_not_shown_as_completed(command):
     id = submit(command)
     there = f"$HAPAX_TASK_ID {' '.join(command.where)}"
     handler = f"{BINARY} cancel {there} >&2\nuntil {BINARY} get {there} --json | grep -q '\"cancelled\"'; do sleep 0.05; done"
-    ended = command.ok("work", "--exec", handler, "--once", "--lease", "10m")
+    ended = command.run("work", "--exec", handler, "--once", "--lease", "10m")
+    assert ended.code == FAILED, ended
     assert f"{id} t attempt 1 refused in" in ended.out and " completed in" not in ended.out
-    assert ended.err.splitlines()[-1] == "0 completed, 0 failed attempts, 1 whose report did not count"
+    summary, error = ended.err.splitlines()[-2:]
+    assert summary == "0 completed, 0 failed attempts, 1 whose report did not count"
+    assert f"the report did not count: task {id} attempt 1: the lease was lost" in error
     assert command.json("get", id)["status"] == "cancelled"
 
 
@@ -156,14 +159,68 @@ def test_a_worker_that_is_killed_loses_nothing(command, start, tmp_path):
     assert task["attempts"][0]["error"]["type"] == "LeaseExpired"
 
 
+def ended_by(command, start, tmp_path, end):
+    """Ends a worker whose handler has a child, a grandchild in a session of its own, and one that does not listen."""
+    submit(command)
+    files = [tmp_path / name for name in ("shell", "child", "session", "deaf")]
+    handler = (
+        f"echo $$ > {files[0]}\nsleep 1000 & echo $! > {files[1]}\n"
+        f"setsid sh -c 'echo $$ > {files[2]}; sleep 1000; true' &\n"
+        f"(trap '' TERM; setsid setsid sh -c 'echo $$ > {files[3]}; while :; do sleep 1; done') &\nwait"
+    )
+    worker = start("--exec", handler, "--lease", "60s")
+    pids = [int(eventually(lambda file=file: file.exists() and file.read_text().strip())) for file in files]
+    assert all(os.path.exists(f"/proc/{pid}") for pid in pids)
+    end(worker)
+    worker.wait(20 * SLOWDOWN)
+    for pid in pids:
+        eventually(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), 10)
+
+
+def test_all_that_a_handler_started_ends_with_a_killed_worker(command, start, tmp_path):
+    ended_by(command, start, tmp_path, lambda worker: worker.kill())
+
+
+def test_all_that_a_handler_started_ends_with_the_second_sigterm(command, start, tmp_path):
+    def twice(worker):
+        worker.send_signal(signal.SIGTERM)
+        assert worker.stderr.readline().startswith("working on")
+        assert worker.stderr.readline().startswith("stopping on signal 15")
+        worker.send_signal(signal.SIGTERM)
+
+    ended_by(command, start, tmp_path, twice)
+
+
+def test_a_handler_sees_nothing_of_the_workers_secrets(command):
+    id = submit(command)
+    secrets = {"HAPAX_TOKEN": "secret", "AWS_SECRET_ACCESS_KEY": "secret", "MODE": "fast", "LEVEL": "1"}
+    command.ok("work", "--exec", "env", "--once", "--env", "MODE", "--env", "LEVEL=3", "--env", "ABSENT", environment=secrets)
+    seen = dict(line.split("=", 1) for line in command.json("get", id)["result"].splitlines())
+    assert "secret" not in seen.values()
+    assert (seen["MODE"], seen["LEVEL"], seen["PATH"], seen["LC_ALL"]) == ("fast", "3", "/usr/bin:/bin", "C")
+    assert seen["HAPAX_TASK_ID"] == id and "ABSENT" not in seen
+    assert command.run("work", "--exec", "env", "--env", "=x").code == USAGE
+
+
+def test_once_says_when_nobody_took_the_report(server, tmp_path):
+    command = Command(tmp_path, ["--url", f"http://127.0.0.1:{server.port}"])
+    id = submit(command)
+    ended = command.run("work", "--exec", f"kill -9 {server.process.pid}", "--once", "--lease", "1s")
+    assert ended.code == FAILED, ended
+    assert f"the report did not count: task {id} attempt 1: nobody took the report" in ended.err
+
+
 def test_types_decide_the_queue_and_others_are_not_taken(command):
     command.ok("types", "set", "charge", "queue=payments")
     charge, other = submit(command, "charge"), submit(command, "other", "--queue", "payments", "--max-attempts", "1")
-    command.ok("work", "--exec", "echo 1", "--type", "charge", "--until-idle", "300ms")
+    ended = command.ok("work", "--exec", "echo 1", "--type", "charge", "--until-idle", "300ms")
 
     assert command.json("get", charge)["status"] == "completed"
     task = command.json("get", other)
-    assert task["status"] == "failed" and "does not take tasks of type 'other'" in task["error"]["message"]
+    assert (task["status"], task["attempt"]) == ("pending", 0)
+    assert ended.err.count("has no task 'other' declared") == 1
+    command.ok("work", "--exec", "echo 2", "--type", "other", "--queue", "payments", "--once")
+    assert command.json("get", other)["result"] == 2
 
 
 def test_handlers_run_at_once(command, tmp_path):
