@@ -390,16 +390,16 @@ CREATE TYPE batch_run_state AS (
 )sql";
 
 constexpr std::array<Migration, 11> kMigrations{{{1, kFirst},
-                                                {2, kActivities},
-                                                {3, kBatches},
-                                                {4, kOneIndexOfRunning},
-                                                {5, kMoreBatches},
-                                                {6, kSmallerIndexes},
-                                                {7, kStepsInOneRow},
-                                                {8, kListsWithinNamespaces},
-                                                {9, kIdentity},
-                                                {10, kRates},
-                                                {11, kCommittedTurns}}};
+                                                 {2, kActivities},
+                                                 {3, kBatches},
+                                                 {4, kOneIndexOfRunning},
+                                                 {5, kMoreBatches},
+                                                 {6, kSmallerIndexes},
+                                                 {7, kStepsInOneRow},
+                                                 {8, kListsWithinNamespaces},
+                                                 {9, kIdentity},
+                                                 {10, kRates},
+                                                 {11, kCommittedTurns}}};
 
 // 'hapax' in ASCII: what the migrations of any schema lock.
 constexpr std::int64_t kMigrationLock = 0x6861706178;
