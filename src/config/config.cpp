@@ -183,13 +183,14 @@ class ConfigReader {
     }
   }
 
-  static std::optional<std::uint64_t> read_size(FieldReader& server, const std::string& name) {
+  // `name` is a literal: the reader keeps it.
+  static std::optional<std::uint64_t> read_size(FieldReader& server, std::string_view name) {
     const Json* size = server.any(name);
     if (!size) return {};
     const bool scalar = size->is(Json::Kind::number) || size->is(Json::Kind::string);
     const auto bytes = scalar ? parse_size(size->text) : std::nullopt;
     if (!bytes || *bytes == 0 || *bytes > (1ull << 30)) {
-      throw InvalidField("/server/" + name,
+      throw InvalidField(fmt::format("/server/{}", name),
                          fmt::format("{} is no size from 1 byte to 1 GiB; write e.g. \"8MiB\" or 65536",
                                      scalar ? '"' + size->text + '"' : "this"));
     }
