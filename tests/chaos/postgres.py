@@ -1,5 +1,6 @@
 """A PostgreSQL of the test's own: in a directory of its own, on a socket in it, ended with the test."""
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -75,7 +76,8 @@ class Postgres:
 
     def thaw(self):
         for pid in self._processes():
-            os.kill(pid, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):  # one whose client is gone ends as soon as it goes on
+                os.kill(pid, signal.SIGCONT)
 
     def _processes(self):
         """The first one, which starts the others, is the first of them."""
