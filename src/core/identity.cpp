@@ -55,12 +55,12 @@ std::string_view tag_word(Scope::Tag tag) {
   return {};
 }
 
-std::string_view scope_name(const IdentityParts& parts) {
-  switch (parts.scope.tag) {
-    case Scope::Tag::type: return parts.type;
-    case Scope::Tag::queue: return parts.queue;
+std::string_view scope_name(const Scope& scope, std::string_view type, std::string_view queue) {
+  switch (scope.tag) {
+    case Scope::Tag::type: return type;
+    case Scope::Tag::queue: return queue;
     case Scope::Tag::global: return "";
-    case Scope::Tag::custom: return parts.scope.name;
+    case Scope::Tag::custom: return scope.name;
     case Scope::Tag::workflow: return "";
   }
   return {};
@@ -69,8 +69,8 @@ std::string_view scope_name(const IdentityParts& parts) {
 // The array is canonical as it stands: strings in shortest form, no blanks, and the material canonical already.
 IdentityHash hash_identity(const IdentityParts& parts, Strategy strategy, std::string_view canonical_material) {
   std::string text = "[\"hapax/1\"";
-  for (std::string_view element :
-       {parts.name_space, tag_word(parts.scope.tag), scope_name(parts), to_string(strategy)}) {
+  for (std::string_view element : {parts.name_space, tag_word(parts.scope.tag),
+                                   scope_name(parts.scope, parts.type, parts.queue), to_string(strategy)}) {
     text += ',';
     append_json_string(text, element);
   }
@@ -81,6 +81,10 @@ IdentityHash hash_identity(const IdentityParts& parts, Strategy strategy, std::s
 }
 
 }  // namespace
+
+NamedScope name_scope(const Scope& scope, std::string_view type, std::string_view queue) {
+  return {scope.tag, std::string(scope_name(scope, type, queue))};
+}
 
 InputHash hash_input(std::string_view canonical_input) { return InputHash{sha256(canonical_input)}; }
 

@@ -38,6 +38,15 @@ struct Scope {
   std::string to_string() const;
 };
 
+// A scope as one submission has it: with the name of its type or queue. The names of two scopes of different tags may be equal.
+struct NamedScope {
+  Scope::Tag tag = Scope::Tag::type;
+  std::string name;  // of the type, the queue or the custom scope; empty for global and workflow
+
+  bool operator==(const NamedScope&) const = default;
+};
+NamedScope name_scope(const Scope& scope, std::string_view type, std::string_view queue);
+
 // What makes a submission the same as another one. Absent for always_unique.
 struct Identity {
   IdentityHash hash;

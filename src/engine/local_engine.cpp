@@ -461,7 +461,7 @@ std::optional<FoundIdentity> StoreEngine::find_identity(const std::string& name_
                                                         const std::optional<Scope>& scope,
                                                         const std::optional<std::string>& queue,
                                                         const std::string& key) {
-  return store_->find_identity(identity_of_key(name_space, type, scope, queue, key, settings_));
+  return find_key(*store_, name_space, type, scope, queue, key, settings_);
 }
 
 bool StoreEngine::release_identity(const std::string& name_space, const IdentityHash& hash) {

@@ -182,15 +182,16 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
   return resolved;
 }
 
-IdentityHash identity_of_key(const std::string& name_space, const std::string& type, const std::optional<Scope>& scope,
-                             const std::optional<std::string>& queue, const std::string& key,
-                             const SettingsBook& settings) {
+std::optional<FoundIdentity> find_key(Store& store, const std::string& name_space, const std::string& type,
+                                      const std::optional<Scope>& scope, const std::optional<std::string>& queue,
+                                      const std::string& key, const SettingsBook& settings) {
   const TypeSettings in_force = settings.type(name_space, type);
+  const std::string in_queue = queue ? *queue : in_force.queue.value_or("default");
   const IdentityParts parts{.name_space = name_space,
                             .type = type,
-                            .queue = queue ? *queue : in_force.queue.value_or("default"),
+                            .queue = in_queue,
                             .scope = scope ? *scope : in_force.scope.value_or(Scope{})};
-  return hash_key(parts, key);
+  return store.find_identity_in(name_scope(parts.scope, type, in_queue), hash_key(parts, key));
 }
 
 Asked::Asked(const ResolvedSubmission& resolved)

@@ -27,9 +27,9 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
 std::string queue_of(const std::string& name_space, const SubmitRequest& request, const SettingsBook& settings);
 
 // The identity of a key that the caller gave: in the queue and scope that it names, or that its type has.
-IdentityHash identity_of_key(const std::string& name_space, const std::string& type, const std::optional<Scope>& scope,
-                             const std::optional<std::string>& queue, const std::string& key,
-                             const SettingsBook& settings);
+std::optional<FoundIdentity> find_key(Store& store, const std::string& name_space, const std::string& type,
+                                      const std::optional<Scope>& scope, const std::optional<std::string>& queue,
+                                      const std::string& key, const SettingsBook& settings);
 
 // What of a submission its answer needs.
 struct Asked {

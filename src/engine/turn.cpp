@@ -148,7 +148,8 @@ void resolve_control(ControlRequest& request, const EngineOptions& options, cons
 
 std::optional<Execution> find_workflow(Store& store, const std::string& name_space, const std::string& workflow_id) {
   // The ledger knows the run that counts; after its entry has died, the run with the largest id has to do.
-  auto identity = store.find_identity(workflow_identity(name_space, workflow_id).hash);
+  const Identity of_id = workflow_identity(name_space, workflow_id);
+  auto identity = store.find_identity_in(name_scope(of_id.scope, {}, {}), of_id.hash);
   if (identity && identity->owner) return std::move(identity->owner);
   ListFilter filter;
   filter.name_space = name_space;

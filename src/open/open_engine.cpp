@@ -12,8 +12,6 @@
 #include "store/cache/cached_store.h"
 #include "store/memory/memory_store.h"
 #include "store/postgres/postgres_store.h"
-#include "store/s3/names.h"
-#include "store/s3/probe_bucket.h"
 #include "store/s3/s3_objects.h"
 #include "store/s3/s3_store.h"
 #include "store/sqlite/sqlite_store.h"
@@ -68,14 +66,12 @@ std::unique_ptr<Store> with_cache(std::unique_ptr<Store> store, const std::strin
 std::unique_ptr<Store> open_bucket(const std::string& url, const OpenStoreOptions& options) {
   S3ObjectsOptions client;
   if (options.request_counts) client.wire.counts = options.request_counts;
-  const auto objects = std::make_shared<S3Objects>(parse_s3_url(url), client);
-  if (!objects->get(std::string(s3::kFormat))) {
-    if (!options.create) {
-      throw Failure(Failure::Code::misuse, "there is no store yet; hapax serve or hapax migrate creates it");
-    }
-    require_conditional_writes(*objects);
-  }
-  return open_s3_store(objects);
+  client.patience = options.timeout;
+  S3StoreOptions store;
+  store.create = options.create;
+  store.migrate = options.migrate;
+  store.timeout = options.timeout;
+  return open_s3_store(std::make_shared<S3Objects>(parse_s3_url(url), client), store);
 }
 
 std::unique_ptr<Store> open_bare_store(const std::string& url, const OpenStoreOptions& options) {

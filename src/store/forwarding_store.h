@@ -59,6 +59,9 @@ class ForwardingStore : public Store {
     return store_->history(run, after, limit);
   }
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override { return store_->find_identity(hash); }
+  std::optional<FoundIdentity> find_identity_in(const NamedScope& scope, const IdentityHash& hash) override {
+    return store_->find_identity_in(scope, hash);
+  }
   std::vector<std::optional<ExecutionId>> owners(std::span<const OwnerQuery> queries) override {
     return store_->owners(queries);
   }

@@ -333,6 +333,7 @@ struct Inspection {
 
 // Whose identity it is, asked for a submission that is about to be made.
 struct OwnerQuery {
+  NamedScope scope;
   IdentityHash hash;
   ExecutionId submission;
 };
@@ -441,13 +442,17 @@ class Store {
   // Of a run, those after that one, oldest first. Ends early where kPageBytes are reached; none: there are no more.
   virtual std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) = 0;
   virtual std::optional<FoundIdentity> find_identity(const IdentityHash& hash) = 0;
+  // The same, where the identity's scope is known: a store that keeps the ledger by scopes need not look through all of them.
+  virtual std::optional<FoundIdentity> find_identity_in(const NamedScope&, const IdentityHash& hash) {
+    return find_identity(hash);
+  }
 
   // The owner that the ledger names for each identity, whether its entry is live or not. Nothing where there is no entry, where
   // the owner was purged, or where the submission was made before. As fresh as a submission's own look; for caches.
   virtual std::vector<std::optional<ExecutionId>> owners(std::span<const OwnerQuery> queries) {
     std::vector<std::optional<ExecutionId>> owners;
     for (const OwnerQuery& query : queries) {
-      const std::optional<FoundIdentity> found = find_identity(query.hash);
+      const std::optional<FoundIdentity> found = find_identity_in(query.scope, query.hash);
       const bool made_before = found && find(found->entry.name_space, query.submission);
       owners.push_back(found && found->owner && !made_before ? std::optional(found->entry.owner) : std::nullopt);
     }

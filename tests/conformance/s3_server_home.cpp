@@ -14,6 +14,7 @@ class S3ServerHome final : public StoreHome {
   std::unique_ptr<Store> open(const Clock& clock) override {
     S3StoreOptions options;
     options.pulse = std::chrono::milliseconds(20);
+    options.probe = false;  // there are tests for that, and hundreds for this
     options.in_flight = 1;  // the order of events over several items is compared
     return open_s3_store(std::make_shared<ClockedObjects>(std::make_unique<S3Objects>(address_), clock, times_),
                          options);

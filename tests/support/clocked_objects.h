@@ -38,6 +38,7 @@ class ClockedObjects final : public ObjectStore {
   }
 
   void remove(std::span<const std::string> names) override { bucket_->remove(names); }
+  void interrupt() override { bucket_->interrupt(); }
 
   Listing list(const std::string& prefix, const std::string& after, std::int32_t limit) override {
     Listing listing = bucket_->list(prefix, after, limit);

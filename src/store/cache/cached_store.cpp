@@ -91,7 +91,9 @@ class RedisCachedStore final : public CachedStore {
     const auto cached = look_up(submissions, candidates);
     std::vector<OwnerQuery> queries;
     for (const auto& [i, identity] : cached) {
-      queries.push_back({identity.entry.identity.hash, submissions[i].execution.id});
+      const Execution& execution = submissions[i].execution;
+      queries.push_back({name_scope(execution.identity->scope, execution.type, execution.queue),
+                         identity.entry.identity.hash, execution.id});
     }
     if (queries.empty()) return answered;
 

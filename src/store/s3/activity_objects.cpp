@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "store/activity_rules.h"
+#include "store/call_deadline.h"
 #include "store/s3/archive.h"
 #include "store/s3/names.h"
 
@@ -203,6 +204,7 @@ bool is_newer(const ActivityRun& a, const ActivityRun& b) {
 }  // namespace
 
 std::optional<ActivityRow> ActivityObjects::find(const std::string& name_space, const std::string& id) {
+  const CallDeadline deadline(timeout_);
   Bucket bucket(*objects_);
   const std::string name = activity_name(name_space, id);
   const Found found = bucket.look({&name, 1}).front();
@@ -210,6 +212,7 @@ std::optional<ActivityRow> ActivityObjects::find(const std::string& name_space, 
 }
 
 std::vector<ActivityRow> ActivityObjects::list(const ActivityFilter& filter) {
+  const CallDeadline deadline(timeout_);
   check_filter(filter);
   Bucket bucket(*objects_);
   std::string prefix(kActivities);
@@ -231,6 +234,7 @@ std::vector<ActivityRow> ActivityObjects::list(const ActivityFilter& filter) {
 }
 
 std::vector<bool> ActivityObjects::change(std::span<const ActivityChange> changes) {
+  const CallDeadline deadline(timeout_);
   Bucket bucket(*objects_);
   std::vector<bool> did;
   for (const ActivityChange& change : changes) did.push_back(change_one(bucket, change));
@@ -239,6 +243,7 @@ std::vector<bool> ActivityObjects::change(std::span<const ActivityChange> change
 }
 
 DueActivities ActivityObjects::due(std::int32_t limit) {
+  const CallDeadline deadline(timeout_);
   limit = std::max(limit, 0);
   Bucket bucket(*objects_);
   const Time now = bucket.now();
@@ -276,6 +281,7 @@ DueActivities ActivityObjects::due(std::int32_t limit) {
 }
 
 std::vector<ActivityRun> ActivityObjects::record(std::span<const ActivityRun> runs) {
+  const CallDeadline deadline(timeout_);
   Bucket bucket(*objects_);
   std::vector<ActivityRun> recorded;
   for (const ActivityRun& run : runs) recorded.push_back(record_one(bucket, run));
@@ -284,6 +290,7 @@ std::vector<ActivityRun> ActivityObjects::record(std::span<const ActivityRun> ru
 }
 
 std::vector<ActivityRun> ActivityObjects::runs(const RunFilter& filter) {
+  const CallDeadline deadline(timeout_);
   Bucket bucket(*objects_);
   const std::string prefix = times_prefix(filter.name_space, filter.activity);
   std::vector<ActivityRun> runs;
@@ -309,6 +316,7 @@ std::vector<ActivityRun> ActivityObjects::runs(const RunFilter& filter) {
 }
 
 std::int64_t ActivityObjects::purge_runs(Time before, std::int32_t limit) {
+  const CallDeadline deadline(timeout_);
   struct Old {
     Time time;
     std::string name;

@@ -16,8 +16,8 @@ namespace hapax::s3 {
 class ActivityObjects final : public ActivityRows {
  public:
   // `changed` is called after each change.
-  ActivityObjects(std::shared_ptr<ObjectStore> objects, std::function<void()> changed)
-      : objects_(std::move(objects)), changed_(std::move(changed)) {}
+  ActivityObjects(std::shared_ptr<ObjectStore> objects, Duration timeout, std::function<void()> changed)
+      : objects_(std::move(objects)), timeout_(timeout), changed_(std::move(changed)) {}
 
   std::optional<ActivityRow> find(const std::string& name_space, const std::string& id) override;
   std::vector<ActivityRow> list(const ActivityFilter& filter) override;
@@ -29,6 +29,7 @@ class ActivityObjects final : public ActivityRows {
 
  private:
   const std::shared_ptr<ObjectStore> objects_;
+  const Duration timeout_;  // of every call
   const std::function<void()> changed_;
 };
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "store/call_deadline.h"
 #include "store/s3/committed.h"
 #include "store/s3/names.h"
 #include "store/s3/transaction.h"
@@ -128,7 +129,7 @@ std::vector<Found> Bucket::take(std::span<const std::string> names) {
   std::vector<std::size_t> open(names.size());
   std::iota(open.begin(), open.end(), std::size_t{0});
   std::string obstacle;
-  for (int tried = 0; tried < kTries; ++tried) {
+  for (int tried = 0; tried < kTries && (tried == 0 || !CallDeadline::is_over()); ++tried) {
     std::vector<std::string> wanted;
     for (const std::size_t i : open) wanted.push_back(names[i]);
     const auto objects = objects_.get(wanted);
@@ -238,6 +239,24 @@ void Bucket::apply(const std::string& id, const Committed& transaction, std::map
   if (!in_time) leftovers = transaction.document.dropped;
   leftovers.push_back(transaction_name(id));
   remove_leftovers(leftovers);
+}
+
+std::optional<std::string> Bucket::find_record(const IdentityHash& hash) {
+  std::vector<std::string> names;
+  std::string after;
+  for (;;) {
+    const Listing listing = list(std::string(kRecords), after, 1);
+    if (listing.objects.empty()) break;
+    const std::string& first = listing.objects.front().name;
+    const std::string folder = first.substr(kRecords.size(), first.rfind('/') - kRecords.size());
+    names.push_back(record_name_in(folder, hash));
+    after = fmt::format("{}{}/~", kRecords, folder);
+  }
+  const std::vector<Found> found = look(names);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (found[i].exists()) return names[i];
+  }
+  return std::nullopt;
 }
 
 bool Bucket::finish_transactions() {

@@ -175,6 +175,14 @@ TEST_F(S3Cost, FindIsOneGet) {
   EXPECT_EQ(of([&] { EXPECT_TRUE(store_->find("default", submission.execution.id)); }), (Cost{.gets = 1}));
 }
 
+TEST_F(S3Cost, LookingAnIdentityUpInItsScopeIsTwoGets) {
+  const Submission submission = fresh(Task().key("k"));
+  submit(submission);
+  const Execution& execution = submission.execution;
+  const NamedScope scope = name_scope(execution.identity->scope, execution.type, execution.queue);
+  EXPECT_EQ(of([&] { EXPECT_TRUE(store_->find_identity_in(scope, execution.identity->hash)); }), (Cost{.gets = 2}));
+}
+
 TEST_F(S3Cost, ABatchOfSubmitsIsThreeRoundsOfRequests) {
   std::vector<Submission> submissions;
   for (int i = 0; i < 100; ++i) submissions.push_back(fresh(Task().key("k" + std::to_string(i))));

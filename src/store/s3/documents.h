@@ -40,6 +40,7 @@ struct TaskDocument {
 // idempotency/{scope}/{key_hash}.json: an entry of the ledger. While `creating`, `task` is the document of the owner: if there is no such
 // object yet, whoever comes by puts it there.
 struct Record {
+  std::string name;  // where it lies; not part of its content
   LedgerEntry entry;
   std::optional<std::string> key;  // as the caller gave it
   std::string task_type;

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "store/call_deadline.h"
+
 namespace hapax::s3 {
 
 // Calls work(i) for each i below `count`, on up to `threads` threads. Those with equal keys are done one after the other, in order. Once
@@ -32,7 +34,9 @@ void for_each_in_flight(std::size_t count, std::size_t threads, KeyOf key_of, Wo
   std::atomic<bool> failed{false};
   std::exception_ptr failure;
   std::mutex mutex;
+  const auto until = CallDeadline::current();
   const auto run = [&] {
+    const CallDeadline deadline(until);
     for (std::size_t group = next++; group < items.size(); group = next++) {
       for (const std::size_t i : items[group]) {
         if (failed) return;

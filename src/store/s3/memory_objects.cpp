@@ -57,19 +57,31 @@ std::vector<std::optional<Object>> MemoryObjects::get(std::span<const std::strin
   return objects;
 }
 
-PutOutcome MemoryObjects::put_one(const Put& put) {
+bool MemoryObjects::condition_holds(const Put& put) const {
   const auto found = objects_.find(put.name);
   const bool there = found != objects_.end();
-  if (put.replaces ? !there || found->second.etag != *put.replaces : there) return {};
+  return put.replaces ? there && found->second.etag == *put.replaces : !there;
+}
+
+PutOutcome MemoryObjects::write(const Put& put) {
   Etag etag = "v" + std::to_string(++versions_);
   objects_.insert_or_assign(put.name, Stored{put.body, etag, clock_.now()});
   return {true, std::move(etag)};
 }
 
 std::vector<PutOutcome> MemoryObjects::put(std::span<const Put> puts) {
+  std::vector<bool> held_before;
+  if (!conditions_hold_) {
+    const std::lock_guard lock(mutex_);
+    for (const Put& put : puts) held_before.push_back(condition_holds(put));
+  }
   std::vector<PutOutcome> outcomes;
   outcomes.reserve(puts.size());
-  for (const Put& put : puts) outcomes.push_back(request(Verb::put, put.name, [&] { return put_one(put); }));
+  for (std::size_t i = 0; i < puts.size(); ++i) {
+    outcomes.push_back(request(Verb::put, puts[i].name, [&] {
+      return (conditions_hold_ ? condition_holds(puts[i]) : held_before[i]) ? write(puts[i]) : PutOutcome();
+    }));
+  }
   return outcomes;
 }
 

@@ -28,6 +28,9 @@ class MemoryObjects final : public ObjectStore {
 
   void on_requests(Hook before, Hook after);  // while no request is under way
 
+  // From now on, as some servers: all PUTs of a batch look whether their condition holds before any of them writes.
+  void break_conditions_among_writers() { conditions_hold_ = false; }
+
   std::map<ObjectRequest::Verb, int> counts() const;  // of requests so far
   void reset_counts();
   std::vector<std::string> names(const std::string& prefix = "") const;
@@ -50,7 +53,8 @@ class MemoryObjects final : public ObjectStore {
 
   template <class Answer>
   auto request(ObjectRequest::Verb verb, const std::string& name, Answer answer);
-  PutOutcome put_one(const Put& put);
+  bool condition_holds(const Put& put) const;
+  PutOutcome write(const Put& put);
 
   const Clock& clock_;
   Hook before_, after_;
@@ -58,6 +62,7 @@ class MemoryObjects final : public ObjectStore {
   std::map<std::string, Stored> objects_;
   std::map<ObjectRequest::Verb, int> counts_;
   std::uint64_t versions_ = 0;
+  bool conditions_hold_ = true;
 };
 
 }  // namespace hapax

@@ -75,15 +75,26 @@ Kind kind_of(std::string_view letter) { return letter == "w" ? Kind::workflow : 
 
 constexpr std::string_view kNoKey = "none";
 
-std::string_view scope_word(Scope::Tag tag) {
-  switch (tag) {
-    case Scope::Tag::type: return "type";
-    case Scope::Tag::queue: return "queue";
-    case Scope::Tag::global: return "global";
-    case Scope::Tag::custom: return "custom";
-    case Scope::Tag::workflow: return "workflow";
+constexpr std::string_view kGlobal = "global", kWorkflow = "workflow";
+
+std::string escape_first(std::string_view text) {
+  std::string out = "%";
+  append_hex(out, static_cast<std::uint8_t>(text.front()));
+  return out + escape(text.substr(1));
+}
+
+// A type has a folder of its own name. The others have a "=" in theirs, which is escaped in names, or one of two words, whose
+// first letter is escaped where they are the name of a type.
+std::string scope_folder(const NamedScope& scope) {
+  switch (scope.tag) {
+    case Scope::Tag::type: break;
+    case Scope::Tag::queue: return "queue=" + escape(scope.name);
+    case Scope::Tag::global: return std::string(kGlobal);
+    case Scope::Tag::custom: return "custom=" + escape(scope.name);
+    case Scope::Tag::workflow: return std::string(kWorkflow);
   }
-  return "type";
+  const bool is_taken = scope.name == kGlobal || scope.name == kWorkflow;
+  return is_taken ? escape_first(scope.name) : escape(scope.name);
 }
 
 std::string_view end_word(End end) {
@@ -138,17 +149,16 @@ std::optional<ExecutionId> task_id(std::string_view task_name) {
   return ExecutionId::parse(task_name.substr(slash + 1, task_name.size() - slash - 6));
 }
 
-std::string record_name(Scope::Tag scope, const IdentityHash& hash) {
-  return fmt::format("idempotency/{}/{}.json", scope_word(scope), hex(hash.bytes));
+std::string record_name_in(std::string_view folder, const IdentityHash& hash) {
+  return fmt::format("{}{}/{}.json", kRecords, folder, hex(hash.bytes));
 }
 
-std::vector<std::string> possible_record_names(const IdentityHash& hash) {
-  std::vector<std::string> names;
-  for (const Scope::Tag tag :
-       {Scope::Tag::type, Scope::Tag::queue, Scope::Tag::global, Scope::Tag::custom, Scope::Tag::workflow}) {
-    names.push_back(record_name(tag, hash));
-  }
-  return names;
+std::string record_name(const NamedScope& scope, const IdentityHash& hash) {
+  return record_name_in(scope_folder(scope), hash);
+}
+
+std::string record_name(const Execution& execution) {
+  return record_name(name_scope(execution.identity->scope, execution.type, execution.queue), execution.identity->hash);
 }
 
 std::string request_name(std::string_view name_space, std::string_view request_key) {

@@ -24,8 +24,9 @@ std::string unescape(std::string_view segment);
 
 std::string task_name(const ExecutionId& id);
 std::optional<ExecutionId> task_id(std::string_view task_name);
-std::string record_name(Scope::Tag scope, const IdentityHash& hash);
-std::vector<std::string> possible_record_names(const IdentityHash& hash);  // where only the hash is known
+std::string record_name(const NamedScope& scope, const IdentityHash& hash);
+std::string record_name(const Execution& execution);  // of one with an identity
+std::string record_name_in(std::string_view folder, const IdentityHash& hash);
 std::string request_name(std::string_view name_space, std::string_view request_key);
 std::string setting_name(const SettingDocument& setting);
 std::string queue_name(std::string_view name_space, std::string_view queue);
@@ -40,6 +41,7 @@ std::optional<UsedQueue> parse_used_queue(std::string_view name);
 std::string transaction_name(std::string_view id);
 
 inline constexpr std::string_view kTasks = "tasks/";
+inline constexpr std::string_view kRecords = "idempotency/";
 inline constexpr std::string_view kSettings = "settings/";
 inline constexpr std::string_view kUsedQueues = "used/";
 inline constexpr std::string_view kTransactions = "transactions/";

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "support/task.h"
 
 namespace hapax::s3 {
@@ -29,7 +31,30 @@ TEST(Names, LayoutIsThatOfTheSpecification) {
   EXPECT_EQ(task_name(id), "tasks/ab/" + id.to_string() + ".json");
   EXPECT_EQ(task_id(task_name(id)), id);
   const IdentityHash hash = key_hash("t", "k");
-  EXPECT_EQ(record_name(Scope::Tag::queue, hash), "idempotency/queue/" + hash.to_string().substr(7) + ".json");
+  const std::string file = "/" + hash.to_string().substr(7) + ".json";
+  const auto folder = [&](Scope::Tag tag, const std::string& name) {
+    const std::string record = record_name({tag, name}, hash);
+    EXPECT_TRUE(record.starts_with("idempotency/") && record.ends_with(file)) << record;
+    return record.substr(12, record.size() - 12 - file.size());
+  };
+  EXPECT_EQ(folder(Scope::Tag::type, "charge_customer"), "charge_customer");
+  EXPECT_EQ(folder(Scope::Tag::type, "a/b c"), "a%2fb%20c");
+  EXPECT_EQ(folder(Scope::Tag::queue, "payments"), "queue=payments");
+  EXPECT_EQ(folder(Scope::Tag::custom, "per customer"), "custom=per%20customer");
+  EXPECT_EQ(folder(Scope::Tag::global, ""), "global");
+  EXPECT_EQ(folder(Scope::Tag::workflow, ""), "workflow");
+}
+
+TEST(Names, NoTypeSharesTheFolderOfAnotherScope) {
+  const IdentityHash hash = key_hash("t", "k");
+  std::set<std::string> folders;
+  for (const char* type : {"global", "workflow", "queue=x", "custom=x", "queue", "custom", "x", "%67lobal", ""}) {
+    EXPECT_TRUE(folders.insert(record_name({Scope::Tag::type, type}, hash)).second) << type;
+  }
+  for (const NamedScope& scope : {NamedScope{Scope::Tag::global, ""}, NamedScope{Scope::Tag::workflow, ""},
+                                  NamedScope{Scope::Tag::queue, "x"}, NamedScope{Scope::Tag::custom, "x"}}) {
+    EXPECT_TRUE(folders.insert(record_name(scope, hash)).second) << record_name(scope, hash);
+  }
 }
 
 TEST(Names, AnyTextIsOneSegment) {

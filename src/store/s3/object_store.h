@@ -62,6 +62,9 @@ class ObjectStore {
   // The objects whose names begin with `prefix` and come after `after`.
   virtual Listing list(const std::string& prefix, const std::string& after, std::int32_t limit) = 0;
 
+  // Ends what is under way, and whatever is asked later, as if the bucket did not answer.
+  virtual void interrupt() {}
+
   std::optional<Object> get(const std::string& name) { return get(std::span(&name, 1)).front(); }
   PutOutcome put(const Put& put) { return this->put(std::span(&put, 1)).front(); }
   void remove(const std::string& name) { remove(std::span(&name, 1)); }

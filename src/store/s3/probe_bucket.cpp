@@ -8,6 +8,7 @@
 
 #include "core/hex.h"
 #include "core/id.h"
+#include "store/s3/conditions.h"
 #include "store/s3/s3_xml.h"
 
 namespace hapax {
@@ -18,8 +19,6 @@ using Verdict = Finding::Verdict;
 using Verb = S3Request::Verb;
 
 constexpr int kRacers = 16, kRounds = 5;
-constexpr std::string_view kNeedsConditions =
-    "Hapax cannot keep its promises there; use a provider that has conditional writes, such as AWS S3 or Ceph";
 
 std::string random_name() {
   std::uint8_t bytes[8];
@@ -152,18 +151,16 @@ class Probe {
     }
     const std::vector<S3Answer> answers = wire_.ask_all(std::move(requests));
     const S3Answer found = wire_.ask(request(Verb::get, name));
-    int winners = 0;
-    bool stored = false, unknown = false;
+    std::vector<Racer> racers;
     for (int i = 0; i < kRacers; ++i) {
       const S3Answer& answer = answers[static_cast<std::size_t>(i)];
-      winners += answer.ok() ? 1 : 0;
-      unknown = unknown || answer.status == 0 || answer.status >= 500;
-      stored = stored || (answer.ok() && found.body == fmt::format("{} {}", condition, i));
+      const bool unknown = answer.status == 0 || answer.status >= 500;
+      racers.push_back({answer.ok() ? Racer::End::won
+                        : unknown   ? Racer::End::unknown
+                                    : Racer::End::lost,
+                        fmt::format("{} {}", condition, i)});
     }
-    if (winners > 1) return fmt::format("{} of {} at once were told that they had won", winners, kRacers);
-    if (winners == 0 && !unknown) return fmt::format("none of {} at once won", kRacers);
-    if (winners == 1 && !stored) return "the winner's object was overwritten by a loser's";
-    return {};
+    return judge_race(racers, found.body);
   }
 
   void check_races() {
@@ -224,23 +221,5 @@ class Probe {
 }  // namespace
 
 std::vector<Finding> probe_bucket(S3Wire& wire) { return Probe(wire).run(); }
-
-void require_conditional_writes(ObjectStore& objects) {
-  const std::string name = "doctor/" + random_name();
-  const auto require = [](bool holds, const char* what) {
-    if (holds) return;
-    throw Failure(Failure::Code::misuse,
-                  fmt::format("the bucket {}. {}; `hapax doctor --store URL` says more", what, kNeedsConditions));
-  };
-  const PutOutcome created = objects.put(Put{name, "created", {}});
-  require(created.written, "cannot create an object with If-None-Match");
-  const bool twice = objects.put(Put{name, "created again", {}}).written;
-  const bool stale = objects.put(Put{name, "replaced", Etag(32, '0')}).written;
-  const bool replaced = twice || stale || objects.put(Put{name, "replaced", created.etag}).written;
-  objects.remove(name);
-  require(!twice, "does not honour If-None-Match: an object that exists was overwritten");
-  require(!stale, "does not honour If-Match: another version was overwritten");
-  require(replaced, "cannot replace an object with If-Match");
-}
 
 }  // namespace hapax

@@ -11,7 +11,4 @@ namespace hapax {
 // Everything, in a few hundred requests: permissions one by one, conditional writes under concurrency, the clock, versions.
 std::vector<Finding> probe_bucket(S3Wire& wire);
 
-// The least, in half a dozen requests: throws Failure::misuse if conditional writes are not honoured.
-void require_conditional_writes(ObjectStore& objects);
-
 }  // namespace hapax

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "store/s3/conditions.h"
 #include "store/s3/lifecycle.h"
+#include "store/s3/s3_store.h"
 #include "store/s3/s3_xml.h"
 #include "support/fault_proxy.h"
 #include "support/s3_server.h"
@@ -75,6 +77,17 @@ TEST(ProbeBucket, RefusesAServerThatChecksConditionsOnlyWhenItIsCalm) {
   });
   S3Wire wire(S3Server::shared().fresh_address(proxy.port()));
   EXPECT_THAT(said(probe_bucket(wire), "concurrency"), testing::HasSubstr("were told that they had won"));
+
+  const S3Address address = S3Server::shared().fresh_address(proxy.port());
+  const auto objects = std::make_shared<S3Objects>(address);
+  try {
+    open_s3_store(objects);
+    FAIL() << "a store was created there";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Failure::Code::misuse);
+    EXPECT_THAT(failure.what(), testing::HasSubstr("among writers at the same time"));
+  }
+  EXPECT_TRUE(objects->list("", "", 10).objects.empty());
 }
 
 TEST(ProbeBucket, NamesWhatIsNotThere) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/failure.h"
+#include "core/json_writer.h"
 #include "store/s3/envelope.h"
 #include "store/s3/names.h"
 
@@ -15,8 +16,9 @@ constexpr std::chrono::seconds kAnyway{30};
 
 }  // namespace
 
-Pulse::Pulse(std::shared_ptr<ObjectStore> objects, std::chrono::milliseconds interval)
-    : objects_(std::move(objects)), interval_(interval) {}
+Pulse::Pulse(std::shared_ptr<ObjectStore> objects, std::chrono::milliseconds interval,
+             std::function<bool()> is_same_store)
+    : objects_(std::move(objects)), interval_(interval), is_same_store_(std::move(is_same_store)) {}
 
 Pulse::~Pulse() {
   {
@@ -29,6 +31,17 @@ Pulse::~Pulse() {
 
 void Pulse::start() {
   if (!thread_.joinable()) thread_ = std::thread([this] { loop(); });
+}
+
+void Pulse::carry(std::string identity) {
+  const std::lock_guard lock(mutex_);
+  identity_ = std::move(identity);
+}
+
+std::string Pulse::content() {
+  const std::lock_guard lock(mutex_);
+  JsonWriter json;
+  return json.begin_object().key("store").string(identity_).end_object().take();
 }
 
 void Pulse::changed() {
@@ -76,11 +89,16 @@ void Pulse::loop() {
   }
 }
 
+bool Pulse::is_ours(const std::optional<Object>& pulse) {
+  return pulse && unseal(pulse->name, pulse->body).content == content();
+}
+
 // A beat that another one overtakes is as good as done: that one came later than the change.
 void Pulse::beat() {
   const std::string name(kPulse);
   const auto object = objects_->get(name);
-  objects_->put(Put{name, seal(""), object ? std::optional(object->etag) : std::nullopt});
+  if (!is_ours(object) && !is_same_store_()) return;
+  objects_->put(Put{name, seal(content()), object ? std::optional(object->etag) : std::nullopt});
 }
 
 bool Pulse::look() {
@@ -88,6 +106,7 @@ bool Pulse::look() {
   const Etag etag = object ? object->etag : Etag();
   const auto now = std::chrono::steady_clock::now();
   const bool news = seen_ != etag || now - told_at_ >= kAnyway;  // the first look is news: nobody knows what was before
+  if (news && !is_ours(object)) is_same_store_();
   seen_ = etag;
   if (news) told_at_ = now;
   return news;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "store/s3/object_store.h"
@@ -16,15 +17,19 @@ namespace hapax::s3 {
 
 class Pulse {
  public:
-  Pulse(std::shared_ptr<ObjectStore> objects, std::chrono::milliseconds interval);
+  // `is_same_store` is asked, on a thread of the pulse's, before a pulse that is none of this store's is written over or told of.
+  Pulse(std::shared_ptr<ObjectStore> objects, std::chrono::milliseconds interval, std::function<bool()> is_same_store);
   ~Pulse();  // tells what was not told yet
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
 
+  void carry(std::string identity);  // of the store; from the next beat on
   void changed();
   void listen(std::function<void()> on_change);  // empty: no more; none is running on return
 
  private:
+  std::string content();
+  bool is_ours(const std::optional<Object>& pulse);
   void start();
   void loop();
   void beat();
@@ -32,10 +37,12 @@ class Pulse {
 
   const std::shared_ptr<ObjectStore> objects_;
   const std::chrono::milliseconds interval_;
+  const std::function<bool()> is_same_store_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false, changed_ = false, working_ = false;
   std::function<void()> on_change_;
+  std::string identity_;
   std::optional<Etag> seen_;
   std::chrono::steady_clock::time_point told_at_{};
   std::thread thread_;  // once there is something to do

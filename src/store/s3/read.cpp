@@ -160,32 +160,29 @@ std::vector<Event> history(Bucket& bucket, const ExecutionId& run, std::int64_t 
   return events;
 }
 
-std::optional<FoundIdentity> find_identity(const Batch& batch, const IdentityHash& hash) {
-  const std::vector<std::string> names = possible_record_names(hash);
-  for (const Found& found : batch.bucket.look(names)) {
-    if (!found.exists()) continue;
-    const Record record = read_record(found.content);
-    FoundIdentity identity;
-    identity.entry = record.entry;
-    const std::string owner = task_name(record.entry.owner);
-    const Found task = batch.bucket.look({&owner, 1}).front();
-    if (task.exists()) {
-      identity.owner = read_task(task.content).execution;
-    } else if (record.task) {
-      identity.owner = read_task(*record.task).execution;  // about to be put
-    } else if (!record.entry.tombstone) {
-      return std::nullopt;
-    }
-    const Execution* execution = identity.owner ? &*identity.owner : nullptr;
-    const auto& tombstone = record.entry.tombstone;
-    const Duration retention =
-        execution ? batch.policies.retention(*execution)
-                  : batch.policies.retention(record.entry.name_space, tombstone->queue, tombstone->kind);
-    identity.live = is_live(record.entry, execution, retention, batch.now);
-    identity.expires_at = dies_at(record.entry, execution, retention);
-    return identity;
+std::optional<FoundIdentity> find_identity(const Batch& batch, const std::string& name) {
+  const Found found = batch.bucket.look({&name, 1}).front();
+  if (!found.exists()) return std::nullopt;
+  const Record record = read_record(found.content);
+  FoundIdentity identity;
+  identity.entry = record.entry;
+  const std::string owner = task_name(record.entry.owner);
+  const Found task = batch.bucket.look({&owner, 1}).front();
+  if (task.exists()) {
+    identity.owner = read_task(task.content).execution;
+  } else if (record.task) {
+    identity.owner = read_task(*record.task).execution;  // about to be put
+  } else if (!record.entry.tombstone) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  const Execution* execution = identity.owner ? &*identity.owner : nullptr;
+  const auto& tombstone = record.entry.tombstone;
+  const Duration retention = execution
+                                 ? batch.policies.retention(*execution)
+                                 : batch.policies.retention(record.entry.name_space, tombstone->queue, tombstone->kind);
+  identity.live = is_live(record.entry, execution, retention, batch.now);
+  identity.expires_at = dies_at(record.entry, execution, retention);
+  return identity;
 }
 
 bool release_identity(const Batch& batch, const std::string& name_space, const IdentityHash& hash) {

@@ -70,7 +70,7 @@ std::int64_t rebuild_s3_hints(ObjectStore& objects) {
     const std::string used = used_queue_name(document.execution.name_space, document.execution.queue);
     if (queues.insert(used).second) want(used);
   });
-  for_each_object(bucket, "idempotency/", [&](const std::string& name, const Found& found) {
+  for_each_object(bucket, std::string(kRecords), [&](const std::string& name, const Found& found) {
     want_of_grave(name, found);
     if (!found.exists()) return;
     const LedgerEntry entry = read_record(found.content).entry;

@@ -41,7 +41,7 @@ class S3Rows final : public RunRows {
     return record->entry.owner;
   }
   void give_identity(const Execution& execution) override {
-    const Record* before = workspace_.record(*execution.identity);
+    const Record* before = workspace_.record_for(execution);
     LedgerEntry entry = new_entry(execution, std::nullopt);
     if (before) entry.expires_at = before->entry.expires_at;
     workspace_.put_record(execution, entry);

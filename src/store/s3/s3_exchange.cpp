@@ -43,6 +43,13 @@ bool is_distrust(CURLcode result) {
          result == CURLE_SSL_ISSUER_ERROR;
 }
 
+// At least a moment: none at all is no limit to curl.
+Duration time_for(const S3Request& request, const S3WireOptions& options) {
+  const auto now = std::chrono::steady_clock::now();
+  if (request.deadline > now + options.timeout) return options.timeout;
+  return std::max(Duration(1), std::chrono::ceil<Duration>(request.deadline - now));
+}
+
 }  // namespace
 
 S3Exchange::S3Exchange() : easy_(curl_easy_init()) {
@@ -80,7 +87,7 @@ void S3Exchange::prepare(const S3Address& address, const S3WireOptions& options,
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_.get());
   curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_);
   curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout.count()));
-  curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, static_cast<long>(options.timeout.count()));
+  curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, static_cast<long>(time_for(request_, options).count()));
   curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, append_body);
   curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
   curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, take_header);

@@ -100,15 +100,18 @@ class S3Objects::Item {
  private:
   void send(Duration after) {
     ++tries_;
-    objects_.wire_.send(request(), after, [this](S3Answer answer) { answered(std::move(answer)); });
+    S3Request next = request();
+    next.deadline = deadline_;
+    objects_.wire_.send(std::move(next), after, [this](S3Answer answer) { answered(std::move(answer)); });
   }
 
   void answered(S3Answer answer) {
     const Next next = take(answer);
     if (next == Next::settled) return settle();
-    const Duration since(Monotonic::now().ms - began_.ms);
-    if (tries_ >= objects_.options_.tries || since > objects_.options_.patience) return give_up(answer);
-    send(next == Next::now ? Duration(0) : random_part_of(pause_));
+    const auto pause = next == Next::now ? Duration(0) : random_part_of(pause_);
+    const bool over = CallDeadline::Clock::now() + pause >= deadline_ || objects_.interrupted_;
+    if (tries_ >= objects_.options_.tries || over) return give_up(answer);
+    send(pause);
     if (next == Next::later) pause_ = std::min(pause_ * 2, objects_.options_.longest_pause);
   }
 
@@ -126,7 +129,9 @@ class S3Objects::Item {
   }
 
   Batch* batch_ = nullptr;
-  const Monotonic began_ = Monotonic::now();
+  // On the caller's thread, whose deadline it is.
+  const CallDeadline::Instant deadline_ = std::min(
+      CallDeadline::current(), CallDeadline::Clock::now() + std::min(objects_.options_.patience, kLongestPatience));
   int tries_ = 0;
   Duration pause_ = objects_.options_.first_pause;
   std::optional<Failure> failure_;
@@ -313,6 +318,11 @@ void S3Objects::run(Items& items) {
     if (failure && (!worst || gravity(failure->code()) > gravity(worst->code()))) worst = &*failure;
   }
   if (worst) throw Failure(*worst);
+}
+
+void S3Objects::interrupt() {
+  interrupted_ = true;
+  wire_.interrupt();
 }
 
 Time S3Objects::now() {

@@ -7,17 +7,22 @@
 #include <vector>
 
 #include "core/failure.h"
+#include "store/call_deadline.h"
 #include "store/s3/object_store.h"
 #include "store/s3/s3_wire.h"
 
 namespace hapax {
 
+// A request is over after this, whatever its patience: the protocol of the store relies on it (transaction.h).
+inline constexpr Duration kLongestPatience{30'000};
+
 struct S3ObjectsOptions {
   S3WireOptions wire = {};
-  int tries = 10;             // of one request, in all
-  Duration patience{30'000};  // after so long none begins
-  Duration first_pause{50};   // before the second; doubled each time, and of that a random part
-  Duration longest_pause{5'000};
+  int tries = 1000;  // of one request, in all
+  Duration patience =
+      kStoreTimeout;            // then it is given up, or at the CallDeadline if that is earlier; see kLongestPatience
+  Duration first_pause{50};     // before the second; doubled each time, and of that a random part
+  Duration longest_pause{500};  // short: an outage is over for the caller soon after it is over
 };
 
 // How an endpoint wants the etag in If-Match. Found out by the first write that is refused although its condition holds.
@@ -36,6 +41,7 @@ class S3Objects final : public ObjectStore {
   std::vector<PutOutcome> put(std::span<const Put> puts) override;
   void remove(std::span<const std::string> names) override;
   Listing list(const std::string& prefix, const std::string& after, std::int32_t limit) override;
+  void interrupt() override;
   using ObjectStore::get;
   using ObjectStore::put;
   using ObjectStore::remove;
@@ -59,6 +65,7 @@ class S3Objects final : public ObjectStore {
   const S3ObjectsOptions options_;
   std::atomic<EtagForm> etag_form_ = EtagForm::quoted;
   std::atomic<bool> etag_form_known_ = false;
+  std::atomic<bool> interrupted_ = false;
   S3Wire wire_;
 };
 

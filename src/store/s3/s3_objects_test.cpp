@@ -21,6 +21,7 @@ S3ObjectsOptions impatient() {
   S3ObjectsOptions options;
   options.first_pause = Duration(1);
   options.longest_pause = Duration(20);
+  options.tries = 10;
   return options;
 }
 
@@ -317,6 +318,43 @@ TEST_F(S3Faults, AServerThatFailsForGoodLeavesTheOutcomeOpen) {
   EXPECT_EQ(failure_of([&] { objects.get("a"); }), Failure::Code::unavailable);
   EXPECT_EQ(failure_of([&] { objects.list("", "", 10); }), Failure::Code::unavailable);
   EXPECT_EQ(proxy_.requests(), 12);
+}
+
+TEST_F(S3Faults, AnOutageIsOverForTheCallerSoonAfterItIsOver) {
+  using Steady = std::chrono::steady_clock;
+  S3Objects objects(S3Server::shared().fresh_address(proxy_.port()));
+  objects.get("a");
+  constexpr auto kOutage = std::chrono::milliseconds(1500);
+  const auto began = Steady::now();
+  proxy_.follow([&](const auto&) { return Steady::now() - began < kOutage ? Fault::cut_before : Fault::none; });
+  EXPECT_TRUE(objects.put(create("a", "x")).written);
+  EXPECT_LT(Steady::now() - began, kOutage + std::chrono::seconds(2));
+}
+
+TEST_F(S3Faults, ABucketThatDoesNotAnswerIsGivenUpAtTheDeadline) {
+  S3Objects objects(S3Server::shared().fresh_address(proxy_.port()));
+  objects.get("a");
+  proxy_.follow([](const auto&) { return Fault::hold_answer; });
+  const auto began = std::chrono::steady_clock::now();
+  {
+    const CallDeadline deadline(Duration(300));
+    EXPECT_EQ(failure_of([&] { objects.get("a"); }), Failure::Code::unavailable);
+    EXPECT_EQ(failure_of([&] { objects.put(create("b", "x")); }), Failure::Code::unavailable) << "it was never sent";
+  }
+  {
+    const CallDeadline deadline(Duration(300));
+    EXPECT_EQ(failure_of([&] { objects.put(create("c", "x")); }), Failure::Code::outcome_unknown);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+}
+
+TEST_F(S3Faults, InterruptedRequestsEndAtOnceAndNoneBeginsAfterThem) {
+  proxy_.follow([](const auto&) { return Fault::hold_answer; });
+  std::thread caller([&] { EXPECT_EQ(failure_of([&] { objects_.get("a"); }), Failure::Code::unavailable); });
+  while (proxy_.requests() == 0) std::this_thread::yield();
+  objects_.interrupt();
+  caller.join();
+  EXPECT_EQ(failure_of([&] { objects_.put(create("b", "x")); }), Failure::Code::unavailable);
 }
 
 TEST_F(S3Faults, OneItemsFailureIsToldWhenTheWholeBatchHasEnded) {

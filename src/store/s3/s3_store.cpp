@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <mutex>
 #include <type_traits>
 
 #include "store/s3/activity_objects.h"
-#include "store/s3/archive.h"
+#include "store/s3/format.h"
 #include "store/s3/in_flight.h"
 #include "store/s3/pulse.h"
 #include "store/s3/verbs.h"
@@ -17,29 +18,38 @@ namespace {
 using s3::Batch;
 using s3::Bucket;
 
-constexpr std::int64_t kVersion = 1;
-
-struct Format {
-  std::int64_t version = kVersion;
-};
-template <class Archive>
-void members(Archive& archive, Format& format) {
-  archive("version", format.version);
-}
-
 class S3Store final : public Store {
  public:
   S3Store(std::shared_ptr<ObjectStore> objects, const S3StoreOptions& options)
-      : objects_(std::move(objects)), in_flight_(options.in_flight), pulse_(objects_, options.pulse) {
-    ensure_format();
+      : objects_(std::move(objects)),
+        options_(options),
+        identity_(open_format(options.create)),
+        pulse_(objects_, options.pulse, [this] { return is_same_store(); }) {
+    pulse_.carry(identity_);
   }
 
   Time now() override { return objects_->now(); }
 
   void migrate() override {
-    ensure_format();
+    open_format(true);
     rebuild_s3_hints(*objects_);
   }
+
+  std::string identity() override {
+    const std::lock_guard lock(mutex_);
+    return identity_;
+  }
+  bool is_replaced() override { return replaced_; }
+  void reopen() override {
+    const CallDeadline deadline(options_.timeout);
+    if (!replaced_) return;
+    std::string identity = open_format(false);
+    pulse_.carry(identity);
+    const std::lock_guard lock(mutex_);
+    identity_ = std::move(identity);
+    replaced_ = false;
+  }
+  void interrupt() override { objects_->interrupt(); }
 
   void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
     const std::lock_guard lock(mutex_);
@@ -85,33 +95,32 @@ class S3Store final : public Store {
   }
 
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
-    Bucket bucket(*objects_);
-    return s3::find(bucket, name_space, id);
+    return reading([&](Bucket& bucket) { return s3::find(bucket, name_space, id); });
   }
   Inspection inspect(const std::string& from, std::int32_t limit) override {
     Bucket bucket(*objects_);
     return s3::inspect(bucket, from, limit);
   }
   Page list(const ListFilter& filter) override {
-    Bucket bucket(*objects_);
-    return s3::list(bucket, filter);
+    return reading([&](Bucket& bucket) { return s3::list(bucket, filter); });
   }
   std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
-    Bucket bucket(*objects_);
-    return s3::count(bucket, name_space);
+    return reading([&](Bucket& bucket) { return s3::count(bucket, name_space); });
   }
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
-    Bucket bucket(*objects_);
-    return s3::history(bucket, run, after, limit);
+    return reading([&](Bucket& bucket) { return s3::history(bucket, run, after, limit); });
   }
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override {
-    Bucket bucket(*objects_);
-    const auto rules = policies();
-    return s3::find_identity({bucket, *rules, now()}, hash);
+    return reading([&](Bucket& bucket) -> std::optional<FoundIdentity> {
+      const auto name = bucket.find_record(hash);
+      return name ? find_record(bucket, *name) : std::nullopt;
+    });
+  }
+  std::optional<FoundIdentity> find_identity_in(const NamedScope& scope, const IdentityHash& hash) override {
+    return reading([&](Bucket& bucket) { return find_record(bucket, s3::record_name(scope, hash)); });
   }
   std::vector<SettingDocument> settings() override {
-    Bucket bucket(*objects_);
-    return s3::settings(bucket);
+    return reading([](Bucket& bucket) { return s3::settings(bucket); });
   }
 
   bool release_identity(const std::string& name_space, const IdentityHash& hash) override {
@@ -124,6 +133,8 @@ class S3Store final : public Store {
   ActivityRows& activities() override { return activities_; }
 
   void check() override {
+    const CallDeadline deadline(options_.timeout);
+    require_ours();
     const std::string name = "checks/" + s3::random_token();
     objects_->put(Put{name, s3::seal(""), std::nullopt});
     objects_->remove(name);
@@ -132,24 +143,43 @@ class S3Store final : public Store {
   void watch(std::function<void()> on_change) override { pulse_.listen(std::move(on_change)); }
 
  private:
-  void ensure_format() {
-    const std::string name(s3::kFormat);
+  // Gives back the identity of the store that is there.
+  std::string open_format(bool create) {
     Bucket bucket(*objects_);
-    s3::Found format = bucket.look({&name, 1}).front();
-    if (!format.exists()) {
-      bucket.put(Put{name, s3::seal(s3::Writer::text(Format())), std::nullopt});
-      format = bucket.look({&name, 1}).front();
+    std::optional<s3::Format> format = s3::read_format(bucket);
+    if (!format && !create) {
+      throw Failure(Failure::Code::misuse, "there is no store yet; hapax serve or hapax migrate creates it");
     }
-    check_format(format.content);
+    if (!format) format = s3::create_format(*objects_, options_.probe);
+    if (format->version > s3::kFormatVersion) {
+      throw Failure(
+          Failure::Code::misuse,
+          fmt::format("the bucket holds data of the format {}, and this program knows {} at most: use a newer hapax",
+                      format->version, s3::kFormatVersion));
+    }
+    if (format->version < s3::kFormatVersion && !options_.migrate) {
+      throw Failure(
+          Failure::Code::misuse,
+          fmt::format("the bucket holds data of the older format {}: stop every program that uses it, and run "
+                      "`hapax migrate` to bring it to {}",
+                      format->version, s3::kFormatVersion));
+    }
+    if (format->version < s3::kFormatVersion) format = s3::upgrade_format(*objects_);
+    return format->identity;
   }
 
-  static void check_format(const std::string& content) {
-    const auto format = s3::Reader::object<Format>(content);
-    if (format.version <= kVersion) return;
+  bool is_same_store() {
+    Bucket bucket(*objects_);
+    const std::optional<s3::Format> format = s3::read_format(bucket);
+    if (!format || format->identity != identity()) replaced_ = true;
+    return !replaced_;
+  }
+
+  void require_ours() const {
+    if (!replaced_) return;
     throw Failure(
-        Failure::Code::misuse,
-        fmt::format("the bucket holds data of the format {}, and this program knows {} at most: use a newer hapax",
-                    format.version, kVersion));
+        Failure::Code::unavailable,
+        "the bucket holds another store, or none, since this program opened it; it is opened anew, try again");
   }
 
   std::shared_ptr<const QueuePolicies> policies() {
@@ -157,13 +187,28 @@ class S3Store final : public Store {
     return policies_;
   }
 
+  template <class Work>
+  std::invoke_result_t<Work, Bucket&> reading(Work work) {
+    const CallDeadline deadline(options_.timeout);
+    require_ours();
+    Bucket bucket(*objects_);
+    return work(bucket);
+  }
+
+  std::optional<FoundIdentity> find_record(Bucket& bucket, const std::string& name) {
+    const auto rules = policies();
+    return s3::find_identity({bucket, *rules, now()}, name);
+  }
+
   // A call that failed after something was written has done nobody knows what: the same again settles it.
   template <class Work>
   std::invoke_result_t<Work, const Batch&> changing(Work work) {
+    const CallDeadline deadline(options_.timeout);
+    require_ours();
     Bucket bucket(*objects_, &marks_);
     const auto rules = policies();
     try {
-      auto outcome = work(Batch{bucket, *rules, now(), in_flight_});
+      auto outcome = work(Batch{bucket, *rules, now(), options_.in_flight});
       if (bucket.wrote()) pulse_.changed();
       return outcome;
     } catch (const Failure& failure) {
@@ -187,12 +232,14 @@ class S3Store final : public Store {
   }
 
   const std::shared_ptr<ObjectStore> objects_;
-  const std::size_t in_flight_;
+  const S3StoreOptions options_;
   std::mutex mutex_;
   s3::QueueMarks marks_;
+  std::string identity_;
+  std::atomic<bool> replaced_ = false;
   std::shared_ptr<const QueuePolicies> policies_ = std::make_shared<QueuePolicies>();
   s3::Pulse pulse_;
-  s3::ActivityObjects activities_{objects_, [this] { pulse_.changed(); }};
+  s3::ActivityObjects activities_{objects_, options_.timeout, [this] { pulse_.changed(); }};
 };
 
 }  // namespace

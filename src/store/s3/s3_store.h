@@ -5,19 +5,25 @@
 #include <chrono>
 #include <memory>
 
+#include "store/call_deadline.h"
 #include "store/s3/object_store.h"
 #include "store/store.h"
 
 namespace hapax {
 
 struct S3StoreOptions {
+  bool create = true;                // false: a bucket without a store is a Failure::misuse
+  bool migrate = false;              // an older format is brought up to date instead of being refused
+  bool probe = true;                 // false: where it is created, somebody has tried this bucket's conditions out
+  Duration timeout = kStoreTimeout;  // of every call
   // How often it tells others that it changed something, at most, and how often it looks whether others did. Zero: never.
   std::chrono::milliseconds pulse{500};
   // How many items of a batch are worked on at once, where each takes several rounds of requests. 1: strictly in order.
   std::size_t in_flight = 16;
 };
 
-// Throws Failure::misuse if the bucket holds data of a newer format.
+// Where there is no store yet it is created, once the bucket's conditions have been found to hold among concurrent writers. Throws
+// Failure::misuse if they do not, or if the bucket holds data of a newer format, or of an older one (says to run `hapax migrate`).
 std::unique_ptr<Store> open_s3_store(std::shared_ptr<ObjectStore> objects, const S3StoreOptions& options = {});
 
 // Writes the hints that should be there and are not, whoever removed them: after this nothing is invisible. Reads the whole bucket; may

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "store/s3/envelope.h"
 #include "store/s3/memory_objects.h"
@@ -38,8 +40,95 @@ class S3Store : public testing::Test {
 TEST_F(S3Store, RefusesANewerFormat) {
   MemoryObjects objects(clock_);
   const auto newer = std::make_shared<MemoryObjects>(clock_);
-  newer->put(Put{std::string(s3::kFormat), s3::seal(R"({"version":2})"), std::nullopt});
+  newer->put(Put{std::string(s3::kFormat), s3::seal(R"({"version":1000})"), std::nullopt});
   EXPECT_THROW(open_s3_store(newer), Failure);
+}
+
+TEST_F(S3Store, IsNotCreatedWhereConditionsDoNotHoldAmongWriters) {
+  const auto objects = std::make_shared<MemoryObjects>(clock_);
+  objects->break_conditions_among_writers();
+  try {
+    open_s3_store(objects, {.pulse = 0ms});
+    FAIL() << "it was created";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Failure::Code::misuse);
+    EXPECT_NE(std::string(failure.what()).find("among writers at the same time"), std::string::npos) << failure.what();
+  }
+  EXPECT_TRUE(objects->names().empty());
+}
+
+TEST_F(S3Store, TriesTheBucketOutOnceInItsLife) {
+  objects_->reset_counts();
+  open_s3_store(objects_, {.pulse = 0ms});
+  const std::map<ObjectRequest::Verb, int> one_get{{ObjectRequest::Verb::get, 1}};
+  EXPECT_EQ(objects_->counts(), one_get);
+}
+
+TEST_F(S3Store, IsNotCreatedWhereThatWasNotAsked) {
+  EXPECT_THROW(open_s3_store(std::make_shared<MemoryObjects>(clock_), {.create = false, .pulse = 0ms}), Failure);
+}
+
+// As it was in format 1: in the folder of the kind of its scope.
+TEST_F(S3Store, RecordsOfTheOlderFormatAreMovedToTheFoldersOfTheirScopes) {
+  const Submission of_type = Task("charge").id(test_id(1)).key("k"), of_queue = Task("charge").id(test_id(2)).key("q");
+  Submission in_queue = of_queue;
+  in_queue.execution.identity->scope.tag = Scope::Tag::queue;
+  submit(of_type);
+  submit(in_queue);
+  ASSERT_EQ(objects_->names("idempotency/").size(), 2u);
+  for (const std::string& name : objects_->names("idempotency/")) {
+    const std::string folder = name.starts_with("idempotency/queue=") ? "queue" : "type";
+    objects_->put(Put{"idempotency/" + folder + name.substr(name.rfind('/')), objects_->get(name)->body, std::nullopt});
+    objects_->remove(name);
+  }
+  objects_->remove(std::string(s3::kFormat));
+  objects_->put(Put{std::string(s3::kFormat), s3::seal(R"({"version":1})"), std::nullopt});
+
+  EXPECT_THROW(open_s3_store(objects_, {.pulse = 0ms}), Failure);
+  store_ = open_s3_store(objects_, {.migrate = true, .pulse = 0ms});
+  EXPECT_EQ(objects_->names("idempotency/charge/").size(), 1u);
+  EXPECT_EQ(objects_->names("idempotency/queue=work/").size(), 1u);
+  EXPECT_EQ(objects_->names("idempotency/").size(), 2u);
+  Submission again = of_type;
+  again.execution.id = test_id(3);
+  EXPECT_EQ(submit(again).kind, SubmitOutcome::Kind::duplicate);
+  in_queue.execution.id = test_id(4);
+  EXPECT_EQ(submit(in_queue).execution.id, test_id(2));
+}
+
+TEST_F(S3Store, AnIdentityIsFoundAndReleasedByItsHashInWhicheverScope) {
+  for (const Scope::Tag tag : {Scope::Tag::type, Scope::Tag::queue, Scope::Tag::global, Scope::Tag::custom}) {
+    Submission submission = Task().key("k" + std::to_string(static_cast<int>(tag)));
+    submission.execution.identity->scope = {tag, tag == Scope::Tag::custom ? "mine" : ""};
+    const IdentityHash hash = submission.execution.identity->hash;
+    submit(submission);
+    EXPECT_TRUE(store_->find_identity(hash));
+    EXPECT_TRUE(store_->release_identity("default", hash));
+    EXPECT_FALSE(store_->find_identity(hash));
+    EXPECT_FALSE(store_->release_identity("default", hash));
+  }
+}
+
+TEST_F(S3Store, APrefixThatWasEmptiedOrRecreatedIsNoticedByThePulse) {
+  store_ = open_s3_store(objects_, {.pulse = 2ms});
+  std::atomic<int> told = 0;
+  store_->watch([&] {
+    if (store_->is_replaced()) ++told, told.notify_all();
+  });
+  submit(Task().id(test_id(1)));
+  while (objects_->names(std::string(s3::kPulse)).empty()) std::this_thread::yield();
+  const std::string before = store_->identity();
+  objects_->remove(objects_->names());
+  told.wait(0);
+  EXPECT_THROW(submit(Task()), Failure);
+  EXPECT_THROW(store_->find("default", test_id(1)), Failure);
+  EXPECT_THROW(store_->reopen(), Failure) << "there is no store";
+  open_s3_store(objects_, {.pulse = 0ms});
+  store_->reopen();
+  EXPECT_FALSE(store_->is_replaced());
+  EXPECT_NE(store_->identity(), before);
+  EXPECT_FALSE(store_->find("default", test_id(1)));
+  store_->watch({});
 }
 
 TEST_F(S3Store, HintsThatWereRemovedAreRebuilt) {

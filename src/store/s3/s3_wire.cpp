@@ -3,12 +3,14 @@
 #include <curl/curl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <future>
 #include <map>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "store/s3/s3_exchange.h"
 
@@ -59,6 +61,11 @@ class S3Wire::Loop {
     curl_multi_cleanup(multi_);
   }
 
+  void interrupt() {
+    interrupted_ = true;
+    curl_multi_wakeup(multi_);
+  }
+
   void add(S3Request request, Duration after, std::function<void(S3Answer)> done) {
     {
       const std::lock_guard lock(mutex_);
@@ -87,6 +94,11 @@ class S3Wire::Loop {
 
   void run() {
     while (take_orders()) {
+      if (interrupted_) {
+        end_all();
+        curl_multi_poll(multi_, nullptr, 0, kLongestPollMs, nullptr);
+        continue;
+      }
       start_waiting();
       int running = 0;
       curl_multi_perform(multi_, &running);
@@ -138,6 +150,10 @@ class S3Wire::Loop {
     while (!waiting_.empty() && active_.size() < options_.in_flight) {
       Order order = std::move(waiting_.front());
       waiting_.pop_front();
+      if (order.request.deadline <= std::chrono::steady_clock::now()) {
+        order.done(unsent("its turn did not come in time"));
+        continue;
+      }
       auto exchange = idle_.empty() ? std::make_unique<S3Exchange>() : std::move(idle_.back());
       if (!idle_.empty()) idle_.pop_back();
       count(*options_.counts, order.request.verb);
@@ -162,29 +178,40 @@ class S3Wire::Loop {
     active.done(std::move(answer));
   }
 
+  static S3Answer unsent(std::string why) {
+    S3Answer answer;
+    answer.sent = false;
+    answer.message = std::move(why);
+    return answer;
+  }
+
   void end_all() {
-    S3Answer stopped;
-    stopped.message = "this program is ending";
-    for (auto& [easy, active] : active_) {
+    S3Answer stopped = unsent("this program is ending");
+    stopped.sent = true;
+    const auto active = std::exchange(active_, {});
+    for (const auto& [easy, one] : active) {
       curl_multi_remove_handle(multi_, easy);
-      active.done(stopped);
+      one.done(stopped);
     }
-    active_.clear();
     stopped.sent = false;
-    for (Order& order : waiting_) order.done(stopped);
-    for (auto& [when, order] : later_) order.done(stopped);
+    // Whoever is answered may send again at once: that is the next look's.
+    const std::deque<Order> waiting = std::exchange(waiting_, {});
+    const std::multimap<Monotonic, Order> later = std::exchange(later_, {});
     std::vector<Arrived> arrived;
     {
       const std::lock_guard lock(mutex_);
       arrived.swap(arrived_);
     }
-    for (Arrived& one : arrived) one.order.done(stopped);
+    for (const Order& order : waiting) order.done(stopped);
+    for (const auto& [when, order] : later) order.done(stopped);
+    for (const Arrived& one : arrived) one.order.done(stopped);
   }
 
   CURLM* const multi_;
   std::mutex mutex_;
   std::vector<Arrived> arrived_;  // orders to the thread
   bool stopping_ = false;
+  std::atomic<bool> interrupted_ = false;
 
   // The thread's own.
   std::deque<Order> waiting_;
@@ -204,6 +231,8 @@ S3Wire::~S3Wire() = default;
 const S3Address& S3Wire::address() const { return loop_->address_; }
 RequestCounts& S3Wire::counts() { return *loop_->options_.counts; }
 StoreClock& S3Wire::clock() { return loop_->clock_; }
+
+void S3Wire::interrupt() { loop_->interrupt(); }
 
 void S3Wire::send(S3Request request, Duration after, std::function<void(S3Answer)> done) {
   loop_->add(std::move(request), after, std::move(done));

@@ -2,6 +2,7 @@
 // no answer is judged; that is S3Objects' business.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,7 @@ struct S3Request {
   std::vector<std::pair<std::string, std::string>> query = {};
   std::vector<std::string> headers = {};  // "If-Match: …"
   std::string body = {};
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();  // of its answer
 };
 
 struct S3Answer {
@@ -39,7 +41,7 @@ struct S3Answer {
 
 struct S3WireOptions {
   std::size_t in_flight = 64;  // more wait their turn
-  Duration connect_timeout{5'000};
+  Duration connect_timeout{2'000};
   Duration timeout{10'000};  // for a request and its answer
   std::shared_ptr<RequestCounts> counts = std::make_shared<RequestCounts>();
 };
@@ -57,6 +59,9 @@ class S3Wire {
 
   // Sends it after so long. `done` is called once, on the wire's own thread, and must not block.
   void send(S3Request request, Duration after, std::function<void(S3Answer)> done);
+
+  // Answers what is under way, and whatever is sent later, with status 0.
+  void interrupt();
 
   // Waits for the answer; for those of all of them, sent at once.
   S3Answer ask(S3Request request);

@@ -72,7 +72,7 @@ SubmitOutcome create(Workspace& workspace, const Submission& submission, const L
 
 SubmitOutcome submit(Workspace& workspace, const Submission& submission) {
   const auto& identity = submission.execution.identity;
-  const Record* record = identity ? workspace.record(*identity) : nullptr;
+  const Record* record = identity ? workspace.record_for(submission.execution) : nullptr;
   if (auto outcome = answer_of_before(workspace, submission, record)) return *std::move(outcome);
   if (!record) return create(workspace, submission);
 
@@ -116,8 +116,7 @@ std::vector<Put> record_puts(const Batch& batch, std::span<const Submission> sub
     record.task_type = execution.type;
     record.task = write(fresh[i].document);
     fresh[i].outcome.expires_at = dies_at(record.entry, &execution, batch.policies.retention(execution));
-    puts.push_back(
-        {record_name(execution.identity->scope.tag, execution.identity->hash), seal(write(record)), std::nullopt});
+    puts.push_back({record_name(execution), seal(write(record)), std::nullopt});
     keyed.push_back(i);
   }
   return puts;
@@ -151,7 +150,7 @@ bool was_made_meanwhile(const Batch& batch, const TaskDocument& document) {
   return transact(batch, [&](Workspace& workspace) {
     const TaskDocument* stored = workspace.task(document.execution.id);
     if (stored && stored->mark == document.mark) return true;
-    const Record* record = workspace.record(*identity);
+    const Record* record = workspace.record_for(document.execution);
     if (record && !record->ready && record->entry.owner == document.execution.id) workspace.erase_record(*record);
     return false;
   });

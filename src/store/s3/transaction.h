@@ -34,8 +34,8 @@
 namespace hapax::s3 {
 
 // How late things may be. Whoever decides something begins to write it within kLateness of reading, by his own steady clock, or reads
-// again; and a request that was begun is over, one way or the other, within some 40 seconds (S3ObjectsOptions::patience and the time-out
-// of the last try). So what was deleted stays as a grave for kGraveTime from its creation, a hint without a truth stays for that long,
+// again; and a request that was begun is over, one way or the other, within 30 seconds (kLongestPatience of s3_objects.h). So what was
+// deleted stays as a grave for kGraveTime from its creation, a hint without a truth stays for that long,
 // and a final grave is left alone for kFinalTime: by then nobody is on his way any more.
 inline constexpr Duration kLockTime{10'000};
 inline constexpr std::chrono::seconds kLateness{10};
@@ -84,6 +84,8 @@ class Bucket {
   Listing list(const std::string& prefix, const std::string& after = "", std::int32_t limit = 1000) {
     return objects_.list(prefix, after, limit);
   }
+  // The ledger record of that hash, wherever it lies: one LIST and one GET for each scope that has records.
+  std::optional<std::string> find_record(const IdentityHash& hash);
   // Applies what was committed and then left; forgets what was aborted long ago. True if anything was applied.
   bool finish_transactions();
 

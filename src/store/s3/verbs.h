@@ -54,7 +54,7 @@ Inspection inspect(Bucket& bucket, const std::string& from, std::int32_t limit);
 Page list(Bucket& bucket, const ListFilter& filter);
 std::vector<QueueCount> count(Bucket& bucket, const std::optional<std::string>& name_space);
 std::vector<Event> history(Bucket& bucket, const ExecutionId& run, std::int64_t after, std::int32_t limit);
-std::optional<FoundIdentity> find_identity(const Batch& batch, const IdentityHash& hash);
+std::optional<FoundIdentity> find_identity(const Batch& batch, const std::string& record_name);
 std::vector<SettingDocument> settings(Bucket& bucket);
 void put_setting(Bucket& bucket, const SettingDocument& setting);
 bool release_identity(const Batch& batch, const std::string& name_space, const IdentityHash& hash);

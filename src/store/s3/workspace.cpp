@@ -39,7 +39,7 @@ Workspace::TaskSlot& Workspace::slot(const ExecutionId& id) {
   slot.before = read_task(found.content);
   slot.document = slot.before;
   if (const auto& identity = slot.document->execution.identity) {
-    record_names_.emplace(identity->hash, record_name(identity->scope.tag, identity->hash));
+    record_names_.emplace(identity->hash, record_name(slot.document->execution));
   }
   return slot;
 }
@@ -65,8 +65,7 @@ void Workspace::insert(Execution execution) {
   bucket_.mark_used({{execution.name_space, execution.queue}});
   TaskSlot& place = slot(execution.id);
   if (execution.identity) {
-    record_names_.emplace(execution.identity->hash,
-                          record_name(execution.identity->scope.tag, execution.identity->hash));
+    record_names_.emplace(execution.identity->hash, record_name(execution));
   }
   place.document.emplace();
   place.document->execution = std::move(execution);
@@ -169,6 +168,7 @@ Workspace::RecordSlot& Workspace::slot(const std::string& record_name) {
   const Found& found = transaction_.read(record_name);
   if (!found.exists()) return slot;
   slot.before = read_record(found.content);
+  slot.before->name = record_name;
   slot.record = slot.before;
   if (!slot.record->ready && slot.record->task) {
     finish_creating(*slot.record);
@@ -188,9 +188,8 @@ void Workspace::finish_creating(Record& record) {
   const std::string name = task_name(owner);
   const auto known = tasks_.find(owner);
   if (known == tasks_.end() ? transaction_.read(name).exists() : known->second.document.has_value()) return;
-  const std::string of_record = record_name(record.entry.identity.scope.tag, record.entry.identity.hash);
-  const Found again = bucket_.take({&of_record, 1}).front();
-  if (again.etag != transaction_.read(of_record).etag) {
+  const Found again = bucket_.take({&record.name, 1}).front();
+  if (again.etag != transaction_.read(record.name).etag) {
     torn_ = true;
     return;
   }
@@ -204,16 +203,12 @@ void Workspace::finish_creating(Record& record) {
 std::string Workspace::known_record_name(const IdentityHash& hash) {
   const auto known = record_names_.find(hash);
   if (known != record_names_.end()) return known->second;
-  const std::vector<std::string> names = possible_record_names(hash);
-  const std::vector<Found> found = bucket_.look(names);
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (found[i].exists()) return record_names_.emplace(hash, names[i]).first->second;
-  }
-  return {};
+  const auto name = bucket_.find_record(hash);
+  return name ? record_names_.emplace(hash, *name).first->second : std::string();
 }
 
-Record* Workspace::record(const Identity& identity) {
-  RecordSlot& found = slot(record_name(identity.scope.tag, identity.hash));
+Record* Workspace::record_for(const Execution& execution) {
+  RecordSlot& found = slot(record_name(execution));
   return found.record ? &*found.record : nullptr;
 }
 
@@ -226,13 +221,15 @@ Record* Workspace::record(const IdentityHash& hash) {
 
 Record* Workspace::record_owned_by(const Execution& execution) {
   if (!execution.identity) return nullptr;
-  Record* found = record(*execution.identity);
+  Record* found = record_for(execution);
   return found && found->entry.owner == execution.id ? found : nullptr;
 }
 
 Record& Workspace::put_record(const Execution& owner, const LedgerEntry& entry) {
-  RecordSlot& place = slot(record_name(entry.identity.scope.tag, entry.identity.hash));
+  const std::string name = record_name(owner);
+  RecordSlot& place = slot(name);
   place.record.emplace();
+  place.record->name = name;
   place.record->entry = entry;
   place.record->key = owner.idempotency_key;
   place.record->task_type = owner.type;
@@ -241,7 +238,7 @@ Record& Workspace::put_record(const Execution& owner, const LedgerEntry& entry) 
 }
 
 void Workspace::erase_record(const Record& record) {
-  const std::string name = record_name(record.entry.identity.scope.tag, record.entry.identity.hash);
+  const std::string name = record.name;
   slot(name).record.reset();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "store/call_deadline.h"
 #include "store/s3/documents.h"
 #include "store/s3/names.h"
 #include "store/s3/transaction.h"
@@ -50,7 +51,7 @@ class Workspace {
 
   // ---- the ledger
 
-  Record* record(const Identity& identity);
+  Record* record_for(const Execution& execution);  // of its identity, whoever owns that
   Record* record(const IdentityHash& hash);
   Record* record_owned_by(const Execution& execution);
   Record& put_record(const Execution& owner, const LedgerEntry& entry);
@@ -104,7 +105,7 @@ auto transact(Bucket& bucket, const QueuePolicies& policies, Time now, Work work
     Workspace workspace(bucket, policies, now);
     auto outcome = work(workspace);
     if (workspace.commit()) return outcome;
-    if (tried >= 100) {
+    if (tried >= 100 || CallDeadline::is_over()) {
       throw Failure(Failure::Code::unavailable, "others changed the same objects again and again; try again");
     }
     pause_before_try(tried);
