@@ -153,6 +153,22 @@ bool expire(Execution& execution, Time now) {
   return true;
 }
 
+bool recount(Execution& execution, std::optional<Duration> run_in, std::optional<Duration> lease, Time now) {
+  bool changed = false;
+  const auto cap = [&](Time& instant, const std::optional<Duration>& length) {
+    if (!length || instant <= now + *length) return;
+    instant = now + *length;
+    changed = true;
+  };
+  if (execution.status == Status::pending) cap(execution.run_at, run_in);
+  if (execution.status == Status::running) {
+    if (execution.lease_expires_at) cap(*execution.lease_expires_at, lease);
+    if (execution.attempt_ends_by) cap(*execution.attempt_ends_by, execution.timeout);
+    if (execution.cancel_by) cap(*execution.cancel_by, *execution.cancel_by - *execution.cancel_requested_at);
+  }
+  return changed;
+}
+
 bool request_cancel(Execution& execution, Duration grace, Time now) {
   if (is_closed(execution.status) || execution.cancel_requested_at) return false;
   execution.cancel_requested_at = now;

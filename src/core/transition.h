@@ -45,6 +45,11 @@ void fail_attempt(Execution& execution, AttemptError error, bool retryable, Time
 // What has become due by `now`: a lease, an attempt's timeout, the grace of a cancel, the deadline. True if it changed.
 bool expire(Execution& execution, Time now);
 
+// A clock that was ahead has been set back: what was counted from a time to come is counted from now. A lease is never longer than it
+// was asked for, an attempt than its timeout, a delay or back-off than it was. `run_in` and `lease` are what run_at and the lease were
+// counted with; without run_in, run_at was the caller's own and stays. True if it changed.
+bool recount(Execution& execution, std::optional<Duration> run_in, std::optional<Duration> lease, Time now);
+
 // pending, suspended → cancelled at once, and a running workflow too: its turn has no effects of its own. A running task stays
 // running, to be told at the next heartbeat and closed after the grace. False if it was closed or the cancel was requested
 // before.

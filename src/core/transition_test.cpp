@@ -469,5 +469,43 @@ TEST(Turns, AReopenedWorkflowIsPendingWithoutTheDeadlineThatEndedIt) {
   EXPECT_EQ(run.error, std::nullopt);
 }
 
+// ---- a clock that is set back
+
+TEST(ClockSetBack, NothingThatWasCountedRightIsChanged) {
+  Execution execution = running();
+  const Execution before = execution;
+  EXPECT_FALSE(recount(execution, 0ms, kLease, kNoon));
+  EXPECT_FALSE(recount(execution, 0ms, kLease, kNoon + 30s));
+  EXPECT_EQ(execution, before);
+  Execution waits = pending();
+  EXPECT_FALSE(recount(waits, 0ms, std::nullopt, kNoon));
+  Execution closed = closed_as(Status::completed);
+  EXPECT_FALSE(recount(closed, 0ms, kLease, kNoon - 24h));
+}
+
+TEST(ClockSetBack, ARunningAttemptHasItsLeaseItsTimeoutAndItsGraceFromNow) {
+  Execution execution = pending();
+  execution.timeout = 5min;
+  start(execution, kNoon);
+  request_cancel(execution, 10s, kNoon);
+  const Time right = kNoon - 24h;
+  EXPECT_TRUE(recount(execution, 0ms, kLease, right));
+  expect_sound(execution);
+  EXPECT_EQ(execution.lease_expires_at, right + kLease);
+  EXPECT_EQ(execution.attempt_ends_by, right + 5min);
+  EXPECT_EQ(execution.cancel_by, right + 10s);
+}
+
+TEST(ClockSetBack, APendingOneWaitsForItsDelayFromNowUnlessItsCallerNamedTheTime) {
+  const Time right = kNoon - 24h;
+  Execution delayed = pending();
+  delayed.run_at = kNoon + 10s;
+  Execution named = delayed;
+  EXPECT_TRUE(recount(delayed, 10s, std::nullopt, right));
+  EXPECT_EQ(delayed.run_at, right + 10s);
+  EXPECT_FALSE(recount(named, std::nullopt, std::nullopt, right));
+  EXPECT_EQ(named.run_at, kNoon + 10s);
+}
+
 }  // namespace
 }  // namespace hapax

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 
 #include "open/open_engine.h"
 #include "store/s3/lifecycle.h"
 #include "store/s3/names.h"
 #include "store/s3/probe_bucket.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace hapax {
 
@@ -16,9 +18,29 @@ namespace {
 
 bool is_s3(const std::string& url) { return url.starts_with("s3://"); }
 
+std::optional<std::string> sqlite_file(const std::string& url) {
+  constexpr std::string_view kScheme = "sqlite:";
+  if (!url.starts_with(kScheme) || url.size() == kScheme.size()) return std::nullopt;
+  return url.substr(kScheme.size());
+}
+
+// A little ahead is what two clocks that are set well may differ by, and what passes while the file is read.
+std::vector<Finding> examine_file(const std::string& path) {
+  constexpr Duration kLittle{5'000};
+  const Time now = SystemClock().now();
+  const StampsAhead ahead = find_stamps_ahead(path, now + kLittle);
+  if (ahead.executions == 0) return {};
+  return {{Finding::Verdict::warn, "timestamps",
+           fmt::format("{} executions were created or started at times to come, up to {}, {} ahead of this machine's "
+                       "clock: it was ahead, or is behind now; set it right. A server counts delays and leases anew",
+                       ahead.executions, format_time(ahead.latest), format_duration(ahead.latest - now))}};
+}
+
 }  // namespace
 
 std::vector<Finding> examine_store(const std::string& url) {
+  if (const auto path = sqlite_file(url))
+    return std::filesystem::exists(*path) ? examine_file(*path) : std::vector<Finding>();
   if (!is_s3(url)) return {};
   S3Objects objects(parse_s3_url(url));
   std::vector<Finding> findings = probe_bucket(objects.wire());

@@ -11,8 +11,8 @@
 namespace hapax {
 
 // Tries out whether what the URL names is fit to be a store: for s3:// the bucket's permissions, its conditional writes under
-// concurrency, its clock; and a warning about the "store" if nobody has made one there yet. Nothing for stores that show it all by
-// being opened. Throws Failure::misuse for a wrong URL.
+// concurrency, its clock; and a warning about the "store" if nobody has made one there yet; for sqlite: whether its times lie in the future.
+// Nothing for stores that show it all by being opened. Throws Failure::misuse for a wrong URL.
 std::vector<Finding> examine_store(const std::string& url);
 
 // Reads everything that is stored, and tells what is damaged. `progress` hears how many items have been read so far, now and then.

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "store/sqlite/schema.h"
+#include "store/sqlite/sqlite_store.h"
 #include "store/sqlite/verbs.h"
 
 namespace hapax::sqlite {
@@ -62,7 +64,8 @@ std::vector<SettingDocument> settings(Tables& tables) {
 }
 
 void write_check(Batch& batch) {
-  Statement statement(batch.tables.connection(), "INSERT OR REPLACE INTO checks (only_one, checked_at) VALUES (1, ?)");
+  Statement statement(batch.tables.connection(),
+                      "INSERT OR REPLACE INTO checks (only_one, checked_at, filling) VALUES (1, ?, zeroblob(65536))");
   Run run(statement);
   run.bind(batch.now).done();
 }
@@ -77,3 +80,22 @@ void put_setting(Tables& tables, const SettingDocument& setting) {
 }
 
 }  // namespace hapax::sqlite
+
+namespace hapax {
+
+StampsAhead find_stamps_ahead(const std::string& path, Time now) {
+  using namespace sqlite;
+  Connection connection({.path = path, .busy_timeout = kStoreTimeout});
+  if (connection.read_integer("PRAGMA application_id") != kApplicationId) return {};
+  Statement statement(connection,
+                      "SELECT count(*), max(stamp) FROM ("
+                      "SELECT created_at AS stamp FROM executions"
+                      " WHERE seq > (SELECT max(seq) FROM executions) - 1000"
+                      " UNION ALL SELECT started_at FROM executions INDEXED BY running WHERE status = 1)"
+                      " WHERE stamp > ?");
+  Run run(statement);
+  if (!run.bind(now).next() || run.int64(0) == 0) return {};
+  return {run.int64(0), run.time(1)};
+}
+
+}  // namespace hapax

@@ -1,5 +1,7 @@
 #include "store/sqlite/rows.h"
 
+#include <algorithm>
+
 #include "core/checksum.h"
 #include "core/hash.h"
 
@@ -24,15 +26,16 @@ INSERT INTO executions (
   seq, id, queue_no, kind, status, priority, run_at, due_at, attempt, attempt_limit, max_attempts,
   retry_initial_ms, retry_factor, retry_max_ms, timeout_ms, deadline_at, created_at,
   worker, concurrency_key, identity_hash, parent, step, awaited, strategy, scope_tag, scope_name,
-  type, key_hash, idempotency_key, parent_workflow_id, input_hash, input, state_sum, fact_sum)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  type, key_hash, idempotency_key, parent_workflow_id, input_hash, input, state_sum, fact_sum, run_in_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO NOTHING)sql";
 
 const char* const kUpdateExecution = R"sql(
 UPDATE executions SET
   status = ?, parked = 0, run_at = ?, due_at = ?, attempt = ?, attempt_limit = ?, deadline_at = ?, started_at = ?,
   finished_at = ?, cancel_requested_at = ?, cancel_by = ?, lease_secret = ?, lease_expires_at = ?, attempt_ends_by = ?,
-  failures = ?, worker = ?, error_type = ?, error_message = ?, result = ?, awaited = ?, state_sum = ?
+  failures = ?, worker = ?, error_type = ?, error_message = ?, result = ?, awaited = ?, state_sum = ?,
+  run_in_ms = coalesce(?, run_in_ms), lease_ms = coalesce(?, lease_ms)
 WHERE seq = ?)sql";
 
 const char* const kSelectAttempts = R"sql(
@@ -99,6 +102,8 @@ void read_state(const Run& run, Row& row) {
   e.step = run.int32(31);
   e.awaited = run.int32(32) != 0;
   e.damaged = !matches(run, 33, checksum_of_state(e));
+  row.stored_run_at = e.run_at;
+  row.stored_lease_end = e.lease_expires_at;
 }
 
 void read_all(const Run& run, Row& row) {
@@ -156,9 +161,10 @@ void bind_new(Run& run, const Row& row) {
     run.bind(e.input);
   }
   run.bind(std::int64_t{checksum_of_new(e)}).bind(std::int64_t{checksum_of_facts(e)});
+  run.bind(row.run_in);
 }
 
-void bind_state(Run& run, const Row& row) {
+void bind_state(Run& run, const Row& row, Time now) {
   const Execution& e = row.execution;
   run.bind(e.status).bind(e.run_at).bind(e.due_at()).bind(e.attempt).bind(e.attempt_limit).bind(e.deadline_at);
   run.bind(e.started_at).bind(e.finished_at).bind(e.cancel_requested_at).bind(e.cancel_by).bind(e.lease_secret);
@@ -169,7 +175,11 @@ void bind_state(Run& run, const Row& row) {
     run.bind(std::nullopt).bind(std::nullopt);
   }
   run.bind(e.result).bind(static_cast<std::int32_t>(e.awaited));
-  run.bind(std::int64_t{checksum_to_store(checksum_of_state(e), e.damaged)}).bind(row.seq);
+  run.bind(std::int64_t{checksum_to_store(checksum_of_state(e), e.damaged)});
+  const auto counted = [&](const std::optional<Time>& instant, const std::optional<Time>& stored) {
+    return instant && instant != stored ? std::optional(std::max(Duration(0), *instant - now)) : std::nullopt;
+  };
+  run.bind(counted(e.run_at, row.stored_run_at)).bind(counted(e.lease_expires_at, row.stored_lease_end)).bind(row.seq);
 }
 
 AttemptRecord read_attempt(const Run& run) {

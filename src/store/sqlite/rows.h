@@ -15,6 +15,10 @@ struct Row {
   std::int64_t queue_no = 0;
   std::int32_t failures = 0;  // rows in failed_attempts
   Execution execution;
+  // As stored, to tell what a transition has counted anew.
+  std::optional<Time> stored_run_at = std::nullopt, stored_lease_end = std::nullopt;
+  // Of a new one: what run_at was counted with. Absent: the caller named it.
+  std::optional<Duration> run_in = std::nullopt;
 };
 
 // What transitions read and change: cheap to load, and all that save() needs. Leaves out type, input, input_hash, the
@@ -38,7 +42,7 @@ void bind_new(Run& run, const Row& row);
 
 // The changing columns, in the order in which bind_state binds them; the seq comes last.
 extern const char* const kUpdateExecution;
-void bind_state(Run& run, const Row& row);
+void bind_state(Run& run, const Row& row, Time now);
 
 // Whether the checksum in that column is this one, or there is none.
 bool matches(const Run& run, int column, std::uint32_t checksum);

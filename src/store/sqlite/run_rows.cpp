@@ -32,7 +32,8 @@ class SqliteRows final : public RunRows {
     Tables& tables = batch_.tables;
     Row row{.seq = tables.next_seq(),
             .queue_no = tables.queue_no(execution.name_space, execution.queue, execution.kind),
-            .execution = execution};
+            .execution = execution,
+            .run_in = std::max(Duration(0), execution.run_at - batch_.now)};
     tables.insert(row);
     rows_.insert_or_assign(execution.id, std::move(row));
   }

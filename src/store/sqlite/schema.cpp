@@ -391,15 +391,24 @@ constexpr const char* kCommittedTurns = R"sql(
 ALTER TABLE runs ADD COLUMN committed BLOB;
 )sql";
 
-constexpr std::array<Migration, 9> kMigrations{{{1, kTasks},
-                                                {2, kWorkflows},
-                                                {3, kReports},
-                                                {4, kActivities},
-                                                {5, kStoreIdentity},
-                                                {6, kListsWithinNamespaces},
-                                                {7, kChecksums},
-                                                {8, kRates},
-                                                {9, kCommittedTurns}}};
+constexpr const char* kCounted = R"sql(
+-- What run_at and the lease were counted with, for a clock that is set back. NULL: run_at is the caller's own.
+ALTER TABLE executions ADD COLUMN run_in_ms INTEGER;
+ALTER TABLE executions ADD COLUMN lease_ms INTEGER;
+-- As large as what a submission may take, so that a check fails where that would.
+ALTER TABLE checks ADD COLUMN filling BLOB;
+)sql";
+
+constexpr std::array<Migration, 10> kMigrations{{{1, kTasks},
+                                                 {2, kWorkflows},
+                                                 {3, kReports},
+                                                 {4, kActivities},
+                                                 {5, kStoreIdentity},
+                                                 {6, kListsWithinNamespaces},
+                                                 {7, kChecksums},
+                                                 {8, kRates},
+                                                 {9, kCommittedTurns},
+                                                 {10, kCounted}}};
 
 bool is_empty(Connection& connection) {
   return connection.read_integer("SELECT count(*) FROM sqlite_schema") == 0 &&

@@ -338,11 +338,11 @@ class SqliteStore final : public Store {
         session.tables.forget();  // somebody may have restored a backup into the file
         require_identity(session, *session.opened);
       }
-      session.tables.begin();
       const auto [rules, version] = versioned_policies();
       freeing_ = freed_;
       rules_version_ = version;
       Batch batch{session.tables, *rules, clock_.now()};
+      session.tables.begin(batch.now);
       auto outcome = work(batch, session);
       transaction.commit();
       freed_ = freeing_;

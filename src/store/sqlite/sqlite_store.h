@@ -1,6 +1,7 @@
 // The embedded store: one SQLite file, shared by all processes on the machine that open it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,14 @@ struct SqliteOptions {
 // outlive the store. Throws Failure::misuse if the file cannot be opened, is no Hapax database, has an older schema
 // (says to run `hapax migrate`) or a newer one than this program knows; Failure::corrupt if SQLite finds it damaged.
 std::unique_ptr<Store> open_sqlite_store(const SqliteOptions& options, const Clock& clock);
+
+// Executions that carry a time to come as the one at which they were created or started: their clock was ahead.
+struct StampsAhead {
+  std::int64_t executions = 0;  // among the newest, and those that run
+  Time latest;
+};
+// Nothing for a file that is no Hapax database. Throws Failure as opening does.
+StampsAhead find_stamps_ahead(const std::string& path, Time now);
 
 // Submits on a connection of the caller's to the store's file, inside a transaction that the caller began: the execution
 // exists if and only if the caller commits. On a Failure nothing of the submission is left in the transaction, which goes

@@ -11,7 +11,8 @@ Row new_row(Batch& batch, const Submission& submission) {
   return {.seq = batch.tables.next_seq(),
           .queue_no = batch.tables.queue_no(submission.execution.name_space, submission.execution.queue,
                                             submission.execution.kind),
-          .execution = new_execution(submission, batch.now)};
+          .execution = new_execution(submission, batch.now),
+          .run_in = submission.run_at ? std::nullopt : std::optional(submission.delay)};
 }
 
 SubmitOutcome answer_with(Batch& batch, Held held) {

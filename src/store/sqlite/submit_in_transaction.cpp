@@ -44,7 +44,7 @@ SubmitOutcome submit_in_transaction(sqlite3* handle, const Submission& submissio
   Connection& connection = tables.connection();
   connection.exec("SAVEPOINT hapax_submit");
   try {
-    tables.begin();
+    tables.begin(now);
     Batch batch{tables, policies, now};
     SubmitOutcome outcome = sqlite::submit(batch, submission);
     connection.exec("RELEASE hapax_submit");

@@ -15,9 +15,55 @@ Sweep::Sweep(Connection& db)
     : due_(db,
            "SELECT id FROM executions INDEXED BY due WHERE due_at IS NOT NULL AND due_at <= ?"
            " ORDER BY due_at, id LIMIT ?"),
-      next_due_(db, "SELECT due_at FROM executions INDEXED BY due WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1") {}
+      next_due_(db, "SELECT due_at FROM executions INDEXED BY due WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1"),
+      leased_ahead_(db,
+                    "SELECT id, run_in_ms, lease_ms FROM executions INDEXED BY running WHERE status = 1"
+                    " AND (lease_expires_at > ?1 + lease_ms OR attempt_ends_by > ?1 + timeout_ms"
+                    " OR cancel_requested_at > ?1)"),
+      delayed_ahead_(db,
+                     "SELECT id, run_in_ms, lease_ms FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0"
+                     " AND run_at > ?1 AND run_at > ?1 + run_in_ms") {}
+
+void Sweep::recount_found(Batch& batch, Statement& statement, Effects& effects) {
+  struct Counted {
+    ExecutionId id;
+    std::optional<Duration> run_in, lease;
+  };
+  std::vector<Counted> ahead;
+  {
+    Run run(statement);
+    run.bind(batch.now);
+    const auto length = [&](int column) {
+      return run.is_null(column) ? std::nullopt : std::optional(Duration(run.int64(column)));
+    };
+    while (run.next()) ahead.push_back({run.bytes<ExecutionId>(0), length(1), length(2)});
+  }
+  for (const Counted& counted : ahead) {
+    Row row = batch.tables.load_state(counted.id).value();
+    if (!recount(row.execution, counted.run_in, counted.lease, batch.now)) continue;
+    batch.tables.save(row, 0);
+    if (row.execution.status == Status::pending) {
+      effects.ready.push_back({counted.id, row.execution.name_space, row.execution.queue, row.execution.kind});
+    }
+  }
+}
+
+// What was counted by a clock that was ahead. Few run, so those are looked over now and then; what is delayed only at first, and when
+// the clock is seen to have been set back.
+void Sweep::recount_ahead(Batch& batch, Effects& effects) {
+  const bool set_back = !swept_at_ || batch.now < *swept_at_;
+  const bool due = !repaired_at_ || batch.now - *repaired_at_ >= kRepairInterval;
+  swept_at_ = batch.now;
+  if (set_back) {
+    repaired_at_.reset();
+    recount_found(batch, delayed_ahead_, effects);
+  }
+  if (set_back || due) recount_found(batch, leased_ahead_, effects);
+}
 
 SweepOutcome Sweep::operator()(Batch& batch, std::int32_t limit) {
+  SweepOutcome outcome;
+  recount_ahead(batch, outcome.effects);
   std::vector<ExecutionId> ids;
   {
     Run run(due_);
@@ -25,7 +71,6 @@ SweepOutcome Sweep::operator()(Batch& batch, std::int32_t limit) {
     while (run.next()) ids.push_back(run.bytes<ExecutionId>(0));
   }
 
-  SweepOutcome outcome;
   for (const ExecutionId& id : ids) {
     Row row = batch.tables.load_state(id).value();
     Execution& execution = row.execution;

@@ -227,9 +227,11 @@ void Tables::save(Row& row, std::size_t known) {
   row.failures += static_cast<std::int32_t>(row.execution.failed_attempts.size() - known);
   {
     Run run(statements_->update);
-    bind_state(run, row);
+    bind_state(run, row, now_);
     run.done();
   }
+  row.stored_run_at = row.execution.run_at;
+  row.stored_lease_end = row.execution.lease_expires_at;
   insert_attempts(row, known);
   if (row.execution.kind == Kind::workflow) runs().save(row);
 }

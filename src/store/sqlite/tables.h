@@ -38,7 +38,10 @@ class Tables {
   Connection& connection() { return *connection_; }
 
   // Call at the start of each transaction: others may have written since the last one.
-  void begin() { last_seq_ = 0; }
+  void begin(Time now) {
+    last_seq_ = 0;
+    now_ = now;
+  }
   // Forgets what a transaction that was rolled back had taught it.
   void forget();
 
@@ -122,6 +125,7 @@ class Tables {
   std::map<std::tuple<std::string, std::string, Kind>, std::int64_t, Less> queue_numbers_;
   std::map<std::int64_t, QueueName> queue_names_;
   std::int64_t last_seq_ = 0;  // within this transaction; 0: to be asked for
+  Time now_;                   // of this transaction
 };
 
 // One verb's transaction: on what, by which rules, at what time.

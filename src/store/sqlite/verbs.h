@@ -64,8 +64,12 @@ class Sweep {
   SweepOutcome operator()(Batch& batch, std::int32_t limit);
 
  private:
-  Statement due_, next_due_;
+  void recount_ahead(Batch& batch, Effects& effects);
+  void recount_found(Batch& batch, Statement& statement, Effects& effects);
+
+  Statement due_, next_due_, leased_ahead_, delayed_ahead_;
   std::optional<Time> repaired_at_;  // when parked executions were last looked over
+  std::optional<Time> swept_at_;
 };
 
 class Purge {
