@@ -9,6 +9,7 @@
 #include "engine/claim.h"
 #include "engine/lanes.h"
 #include "engine/local_activities.h"
+#include "engine/readiness.h"
 #include "engine/settings_book.h"
 #include "engine/submit.h"
 #include "engine/sweep.h"
@@ -22,8 +23,6 @@ namespace {
 
 // Somebody else's changes are looked at no more often than this, however fast they come.
 constexpr Duration kRefreshPause{100};
-
-constexpr Duration kReadyFor{500};
 
 // Between two tries to go on with a store that was replaced.
 constexpr Duration kReopenPause{500};
@@ -120,8 +119,8 @@ class StoreEngine final : public LocalEngine {
   std::atomic<bool> refresh_pending_ = false;
   std::atomic<Timer::Instant> last_refresh_ = Timer::Instant();
 
-  std::mutex put_mutex_;                                     // settings are read, changed and written back
-  std::atomic<Timer::Instant> ready_at_ = Timer::Instant();  // when the store was last seen to take writes
+  std::mutex put_mutex_;  // settings are read, changed and written back
+  Readiness readiness_{*store_};
 
   Timer timer_;        // ends of waits
   Timer reader_;       // reads for those who wait
@@ -560,10 +559,7 @@ void StoreEngine::begin_anew() {
 
 void StoreEngine::check_ready() {
   if (stopped_) throw Failure(Failure::Code::stopped, "the engine is shutting down");
-  // Asked by everybody who may reach the server, so a write that worked a moment ago answers for all of them.
-  if (std::chrono::steady_clock::now() - ready_at_.load() < kReadyFor) return;
-  store_->check();
-  ready_at_ = std::chrono::steady_clock::now();
+  readiness_.check();
 }
 
 EngineCounters StoreEngine::counters() {

@@ -5,6 +5,8 @@ import os
 import resource
 import sqlite3
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -99,10 +101,12 @@ def test_a_full_disk_is_a_503_until_there_is_space_and_nothing_acknowledged_is_l
     for id in acknowledged.values():
         assert caller.task(id)["status"] == "pending"
     assert unavailable(submit(n))
+    # What refuses submissions is not ready for them.
+    eventually(lambda: unavailable(caller.http.get("/ready")))
 
     space.free()
     eventually(lambda: submit(n).status == 201)
-    assert Caller(server).http.get("/ready").status == 200
+    eventually(lambda: caller.http.get("/ready").status == 200)
     server.kill()
     server.start()
 
@@ -130,6 +134,37 @@ def test_when_the_file_cannot_be_written_anymore_writing_is_a_503_until_it_can(s
     report = {"outcomes": [{"lease": lease, "result": 1}]}
     eventually(lambda: caller.http.post("/v1/claims/finish", report).status == 200)
     assert caller.task(task["id"])["result"] == 1
+
+
+# ---- a file that is deleted or replaced while it is used
+
+
+def test_a_deleted_file_is_a_503_that_says_so_and_nothing_is_acknowledged_into_it(start_server):
+    server = start_server()
+    caller = Caller(server)
+    caller.create(queue="q")
+    server.database.unlink()
+
+    for answer in (caller.submit(queue="q"), caller.http.get("/v1/tasks?queue=q"), caller.http.get("/ready")):
+        assert unavailable(answer), answer
+        assert "deleted" in answer.json["message"], answer
+    assert caller.http.get("/health").status == 200
+    assert not server.database.exists()
+
+
+def test_a_file_that_others_keep_locked_is_a_503_after_the_timeout_for_everybody(start_server):
+    server = start_server(config='[server]\nstore_timeout = "500ms"\n')
+    caller = Caller(server)
+    caller.create(queue="q")
+    database = sqlite3.connect(server.database, isolation_level=None)
+    database.execute("BEGIN IMMEDIATE")
+    began = time.monotonic()
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: Caller(server).submit(queue="q"), range(8)))
+    assert all(unavailable(answer) for answer in answers), answers
+    assert time.monotonic() - began < 5
+    database.execute("ROLLBACK")
+    caller.create(queue="q")
 
 
 # ---- a file that cannot be used from the start
