@@ -51,6 +51,11 @@ std::vector<UsedQueue> QueueMarks::missing(const std::set<UsedQueue>& queues) {
   return missing;
 }
 
+void QueueMarks::forget() {
+  const std::lock_guard lock(mutex_);
+  marked_.clear();
+}
+
 void QueueMarks::add(const std::vector<UsedQueue>& queues) {
   const std::lock_guard lock(mutex_);
   marked_.insert(queues.begin(), queues.end());

@@ -47,6 +47,7 @@ class S3Store final : public Store {
     pulse_.carry(identity);
     const std::lock_guard lock(mutex_);
     identity_ = std::move(identity);
+    marks_.forget();
     replaced_ = false;
   }
   void interrupt() override { objects_->interrupt(); }

@@ -58,6 +58,7 @@ class QueueMarks {
  public:
   std::vector<UsedQueue> missing(const std::set<UsedQueue>& queues);
   void add(const std::vector<UsedQueue>& queues);
+  void forget();
 
  private:
   std::mutex mutex_;
