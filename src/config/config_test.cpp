@@ -300,6 +300,29 @@ TEST(Config, UnknownVariableIsAnError) {
   EXPECT_EQ(refusal("", {{"HAPAX_TEST_SEED", "1"}, {"HAPAX_BENCH_ROWS", "1"}, {"HAPAX_CONFIG", "x"}}), "accepted");
 }
 
+TEST(Environment, WhatKubernetesSetsForServicesIsNoSetting) {
+  for (const std::string service : {"HAPAX", "HAPAX_WEB", "HAPAX_SERVER_PORT"}) {
+    const Environment links{{service + "_SERVICE_HOST", "10.0.171.239"},
+                            {service + "_SERVICE_PORT", "7373"},
+                            {service + "_SERVICE_PORT_HTTP", "7373"},
+                            {service + "_PORT", "tcp://10.0.171.239:7373"},
+                            {service + "_PORT_7373_TCP", "tcp://10.0.171.239:7373"},
+                            {service + "_PORT_7373_TCP_PROTO", "tcp"},
+                            {service + "_PORT_7373_TCP_PORT", "7373"},
+                            {service + "_PORT_7373_TCP_ADDR", "10.0.171.239"},
+                            {service + "_PORT_53_UDP_ADDR", "10.0.171.239"}};
+    EXPECT_EQ(refusal("", links), "accepted") << service;
+  }
+}
+
+TEST(Environment, WhatOnlyLooksLikeAServiceIsStillAMistake) {
+  EXPECT_THAT(refusal("", {{"HAPAX_PORT", "7373"}}), HasSubstr("HAPAX_PORT: no setting is called so"));
+  EXPECT_THAT(refusal("", {{"HAPAX_SERVICE_PORT", "http"}}), HasSubstr("HAPAX_SERVICE_PORT"));
+  EXPECT_THAT(refusal("", {{"HAPAX_PORT_HTTP", "7373"}}), HasSubstr("HAPAX_PORT_HTTP"));
+  EXPECT_THAT(refusal("", {{"HAPAX_PORT_7373_HTTP", "7373"}}), HasSubstr("HAPAX_PORT_7373_HTTP"));
+  EXPECT_THAT(refusal("", {{"HAPAX_PORT_7373_TCP_NAME", "x"}}), HasSubstr("HAPAX_PORT_7373_TCP_NAME"));
+}
+
 TEST(Config, ListeningToTheWorldNeedsTokensOrAWord) {
   EXPECT_THAT(
       refusal("[server]\nlisten = \"0.0.0.0:7373\"\n"),

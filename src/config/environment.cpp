@@ -51,6 +51,40 @@ std::string short_name(const ScalarKey& key) { return "HAPAX_" + upper(key.key);
 constexpr std::array kVariablesOfCommands{"HAPAX_URL",     "HAPAX_TOKEN",   "HAPAX_NAMESPACE", "HAPAX_EFFECT_KEY",
                                           "HAPAX_ATTEMPT", "HAPAX_TASK_ID", "HAPAX_TASK_TYPE"};
 
+bool is_number(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
+}
+
+bool is_url(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kSchemes{"tcp://", "udp://", "sctp://"};
+  return std::any_of(kSchemes.begin(), kSchemes.end(), [&](std::string_view each) { return text.starts_with(each); });
+}
+
+// What follows _PORT_ in a service link's name: a number, a protocol, and nothing or one more word.
+bool names_linked_port(std::string_view rest) {
+  const auto underscore = rest.find('_');
+  if (underscore == std::string_view::npos || !is_number(rest.substr(0, underscore))) return false;
+  rest.remove_prefix(underscore + 1);
+  const std::string_view protocol = rest.substr(0, rest.find('_'));
+  if (protocol != "TCP" && protocol != "UDP" && protocol != "SCTP") return false;
+  rest.remove_prefix(protocol.size());
+  return rest.empty() || rest == "_PROTO" || rest == "_PORT" || rest == "_ADDR";
+}
+
+// Kubernetes describes every service of a namespace to every container: a service called `hapax`, or `hapax-web`, sets
+// HAPAX_SERVICE_HOST, HAPAX_WEB_PORT_80_TCP_ADDR and so on. The value counts too: HAPAX_PORT=7373 is a person's mistake.
+bool is_service_link(std::string_view variable, std::string_view value) {
+  if (variable.ends_with("_SERVICE_HOST")) return true;
+  if (variable.ends_with("_SERVICE_PORT") || variable.find("_SERVICE_PORT_") != std::string_view::npos) {
+    return is_number(value);
+  }
+  if (variable.ends_with("_PORT") && is_url(value)) return true;
+  for (auto at = variable.find("_PORT_"); at != std::string_view::npos; at = variable.find("_PORT_", at + 1)) {
+    if (names_linked_port(variable.substr(at + 6))) return true;
+  }
+  return false;
+}
+
 // Read elsewhere, or meant for programs that run beside a server.
 bool is_foreign(const std::string& variable) {
   return variable == "HAPAX_CONFIG" || variable.starts_with("HAPAX_TEST_") || variable.starts_with("HAPAX_BENCH_") ||
@@ -94,9 +128,7 @@ Json value_from_text(std::string_view section, std::string_view key, const std::
                                    [&](const ScalarKey& k) { return k.section == section && k.key == key; });
   Json value = json_string(text);
   if (known == kScalarKeys.end()) return value;
-  const bool digits =
-      !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
-  if (known->form == ValueForm::number && digits) value.kind = Json::Kind::number;
+  if (known->form == ValueForm::number && is_number(text)) value.kind = Json::Kind::number;
   if (known->form == ValueForm::boolean && (text == "true" || text == "false")) {
     value.kind = Json::Kind::boolean;
     value.boolean = text == "true";
@@ -116,6 +148,7 @@ void overlay_environment(ConfigDocument& document, const std::map<std::string, s
   for (const auto& [variable, text] : environment) {
     if (!variable.starts_with("HAPAX_") || is_foreign(variable) || also_known.contains(variable)) continue;
     const auto found = known.find(variable);
+    if (found == known.end() && is_service_link(variable, text)) continue;
     if (found == known.end()) {
       throw ConfigError(fmt::format("environment variable {}: no setting is called so{}", variable,
                                     suggestion(variable, variable_names())));

@@ -29,7 +29,8 @@ std::vector<std::string> keys_of(std::string_view section);
 Json value_from_text(std::string_view section, std::string_view key, const std::string& text);
 
 // Lays the HAPAX_* variables over the document. `also_known` are variables that the document itself names (token_env).
-// Throws ConfigError for one that nothing knows: a misspelt override must not be missed.
+// Throws ConfigError for one that nothing knows: a misspelt override must not be missed. What Kubernetes sets for services
+// whose names begin with hapax is left alone.
 void overlay_environment(ConfigDocument& document, const std::map<std::string, std::string>& environment,
                          const std::set<std::string>& also_known);
 
