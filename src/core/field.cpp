@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/canonical_json.h"
@@ -14,6 +15,15 @@ namespace hapax {
 namespace {
 
 constexpr std::size_t kUsualMembers = 32;  // of the largest objects: one allocation
+
+// 10.0 and 1e3 are integers too, as JSON Schema and clients that know only one type of number have them.
+std::optional<std::int64_t> as_whole_number(const Json& value) {
+  if (const auto integer = value.as_int()) return integer;
+  constexpr double kLargestExact = 9'007'199'254'740'992;  // 2^53
+  const auto number = value.as_double();
+  if (!number || std::abs(*number) >= kLargestExact || std::trunc(*number) != *number) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
+}
 
 }  // namespace
 
@@ -57,7 +67,7 @@ std::optional<std::int64_t> FieldReader::integer(std::string_view name, std::int
   const auto what = [&] { return fmt::format("must be an integer from {} to {}", low, high); };
   const Json* value = member(name);
   if (value == nullptr) return std::nullopt;
-  const auto number = value->as_int();
+  const auto number = as_whole_number(*value);
   if (!number || *number < low || *number > high) throw InvalidField(pointer(name), what());
   return number;
 }

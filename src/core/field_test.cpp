@@ -52,6 +52,15 @@ TEST(FieldReader, NullCountsAsAbsent) {
   EXPECT_EQ(reader.any("b"), nullptr);
 }
 
+TEST(FieldReader, AWholeNumberIsAnIntegerHoweverItIsWritten) {
+  const Json document = parse_json(R"({"a":10.0,"b":1e3,"c":-0.0,"d":1.5,"e":1e19,"f":9007199254740993.0})");
+  FieldReader reader(document);
+  EXPECT_EQ(reader.integer("a", 0, 10), 10);
+  EXPECT_EQ(reader.integer("b", 0, 1000), 1000);
+  EXPECT_EQ(reader.integer("c", 0, 1), 0);
+  for (const char* name : {"d", "e", "f"}) EXPECT_THROW(reader.integer(name, 0, INT64_MAX), InvalidField) << name;
+}
+
 TEST(FieldReader, ErrorsNameThePlaceAndWhatIsWanted) {
   const std::string document = R"({"a/b":5,"s":"","f":1.5,"big":99,"l":["x",1],"d":"5 s"})";
   EXPECT_EQ(error_of(document, [](auto& r) { r.string("a/b"); }), "/at/a~1b must be a string");
