@@ -1,7 +1,6 @@
 #include "client/http_client.h"
 
 #include <curl/curl.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -48,16 +47,6 @@ std::shared_ptr<HttpClient::Call> HttpClient::start(HttpRequest request, std::fu
     waits = waits_.get();
   }
   return waits->start(std::move(request), std::move(done));
-}
-
-std::string percent_encode(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-                       c == '.' || c == '_' || c == '~';
-    encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return encoded;
 }
 
 bool fits_in_header(std::string_view text) {

@@ -65,9 +65,6 @@ class HttpClient {
   std::unique_ptr<Waits> waits_;  // from the first one on
 };
 
-// Percent-encodes everything but letters, digits and -._~ for a path segment or a query value.
-std::string percent_encode(std::string_view text);
-
 // Whether a header can carry the text: no control characters.
 bool fits_in_header(std::string_view text);
 

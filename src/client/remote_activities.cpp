@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "wire/activity.h"
+#include "wire/header.h"
 
 namespace hapax {
 
@@ -12,7 +13,7 @@ namespace {
 constexpr std::chrono::minutes kPatience{5};
 
 std::string path_of(const std::string& id, std::string_view operation = "") {
-  std::string path = "/v1/activities/" + percent_encode(id);
+  std::string path = "/v1/activities/" + wire::percent_encode(id);
   if (!operation.empty()) path.append("/").append(operation);
   return path;
 }
@@ -89,7 +90,7 @@ void RemoteActivities::trigger(const std::string&, const std::string& id, const 
     HttpRequest request{.method = "POST", .path = path_of(id, "trigger")};
     if (request_key) {
       require_request_key(*request_key);
-      request.headers.push_back("Idempotency-Key: " + *request_key);
+      request.headers.push_back("Idempotency-Key: " + wire::write_key_header(*request_key));
     }
     const Exchanged exchanged = server_.exchange(std::move(request), request_key ? Repeat::yes : Repeat::no);
     if (exchanged.not_found()) return {};

@@ -9,6 +9,7 @@
 #include "client/remote_server.h"
 #include "core/canonical_json.h"
 #include "wire/event.h"
+#include "wire/header.h"
 #include "wire/read_answer.h"
 #include "wire/write_request.h"
 
@@ -226,13 +227,14 @@ std::string_view word_of(ControlRequest::Action action) {
 }
 
 HttpRequest control_exchange(const ControlRequest& request) {
-  HttpRequest http{.method = "POST", .path = "", .headers = {"Idempotency-Key: " + request.request_key}};
+  HttpRequest http{
+      .method = "POST", .path = "", .headers = {"Idempotency-Key: " + wire::write_key_header(request.request_key)}};
   if (!request.workflow_id) {
     http.path = fmt::format("/v1/tasks/{}/{}", request.target.to_string(), word_of(request.action));
     return http;
   }
-  http.path = fmt::format("/v1/workflows/{}/{}", percent_encode(*request.workflow_id), word_of(request.action));
-  if (request.action == ControlRequest::Action::signal) http.path += "/" + percent_encode(request.signal);
+  http.path = fmt::format("/v1/workflows/{}/{}", wire::percent_encode(*request.workflow_id), word_of(request.action));
+  if (request.action == ControlRequest::Action::signal) http.path += "/" + wire::percent_encode(request.signal);
   http.body = wire::write_control_request(request);
   return http;
 }
@@ -282,7 +284,7 @@ void RemoteEngine::commit_turns(std::vector<TurnRequest> turns, Reply<std::vecto
 }
 
 std::optional<Execution> RemoteEngine::find_workflow(const std::string&, const std::string& workflow_id) {
-  const Exchanged exchanged = server_.get("/v1/workflows/" + percent_encode(workflow_id));
+  const Exchanged exchanged = server_.get("/v1/workflows/" + wire::percent_encode(workflow_id));
   if (exchanged.not_found()) return {};
   exchanged.require();
   return wire::read_execution(exchanged.body);
@@ -309,7 +311,7 @@ std::vector<Event> RemoteEngine::history(const std::string&, const ExecutionId& 
 
 std::shared_ptr<Waiting> RemoteEngine::wait_workflow(const std::string&, const std::string& workflow_id, Duration wait,
                                                      Reply<std::optional<Execution>> reply) {
-  auto call = server_.start(wait_request("/v1/workflows/" + percent_encode(workflow_id), wait), Repeat::yes,
+  auto call = server_.start(wait_request("/v1/workflows/" + wire::percent_encode(workflow_id), wait), Repeat::yes,
                             [reply = std::move(reply)](Answer<Exchanged> exchanged) {
                               answer(reply, [&] { return read_waited(std::move(exchanged).get()); });
                             });
@@ -373,7 +375,7 @@ QueueView RemoteEngine::read_queue(const Exchanged& exchanged) const {
 }
 
 QueueView RemoteEngine::queue(const std::string&, const std::string& name) {
-  return read_queue(server_.get("/v1/queues/" + percent_encode(name)));
+  return read_queue(server_.get("/v1/queues/" + wire::percent_encode(name)));
 }
 
 std::vector<QueueView> RemoteEngine::queues(const std::string&) {
@@ -385,16 +387,16 @@ std::vector<QueueView> RemoteEngine::queues(const std::string&) {
 }
 
 QueueView RemoteEngine::put_queue(const std::string&, const std::string& name, const QueueSettings& settings) {
-  return read_queue(server_.put("/v1/queues/" + percent_encode(name), settings.to_json()));
+  return read_queue(server_.put("/v1/queues/" + wire::percent_encode(name), settings.to_json()));
 }
 
 QueueView RemoteEngine::set_paused(const std::string&, const std::string& name, bool paused) {
   return read_queue(
-      server_.post(fmt::format("/v1/queues/{}/{}", percent_encode(name), paused ? "pause" : "unpause"), ""));
+      server_.post(fmt::format("/v1/queues/{}/{}", wire::percent_encode(name), paused ? "pause" : "unpause"), ""));
 }
 
 TypeView RemoteEngine::type(const std::string&, const std::string& name) {
-  const Exchanged exchanged = server_.get("/v1/types/" + percent_encode(name));
+  const Exchanged exchanged = server_.get("/v1/types/" + wire::percent_encode(name));
   exchanged.require();
   return wire::read_type(exchanged.body);
 }
@@ -406,7 +408,7 @@ std::vector<TypeView> RemoteEngine::types(const std::string&) {
 }
 
 TypeView RemoteEngine::put_type(const std::string&, const std::string& name, const TypeSettings& settings) {
-  const Exchanged exchanged = server_.put("/v1/types/" + percent_encode(name), settings.to_json());
+  const Exchanged exchanged = server_.put("/v1/types/" + wire::percent_encode(name), settings.to_json());
   exchanged.require();
   return wire::read_type(exchanged.body);
 }

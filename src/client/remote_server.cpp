@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "wire/header.h"
+
 namespace hapax {
 
 namespace {
@@ -89,7 +91,7 @@ Exchanged RemoteServer::patch(const std::string& path, std::string body) {
 }
 
 QueryText& QueryText::add(std::string_view name, const std::optional<std::string>& value) {
-  if (value) text_ += fmt::format("{}{}={}", text_.empty() ? '?' : '&', name, percent_encode(*value));
+  if (value) text_ += fmt::format("{}{}={}", text_.empty() ? '?' : '&', name, wire::percent_encode(*value));
   return *this;
 }
 

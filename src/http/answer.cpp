@@ -1,6 +1,7 @@
 #include "http/answer.h"
 
 #include "http/error.h"
+#include "wire/header.h"
 #include "wire/write_answer.h"
 
 namespace hapax::http {
@@ -21,7 +22,28 @@ Response page_response(const Page& page) {
   return json_response(200, out.take());
 }
 
+int control_status(ControlOutcome::Kind kind) {
+  switch (kind) {
+    case ControlOutcome::Kind::done: return 200;
+    case ControlOutcome::Kind::not_found: return 404;
+    case ControlOutcome::Kind::no_such_step: return 400;
+    default: return 409;
+  }
+}
+
 }  // namespace
+
+Response created_response(std::string_view collection, std::string_view name, std::string body) {
+  Response response = json_response(201, std::move(body));
+  response.headers.emplace_back("Location", std::string(collection) + wire::percent_encode(name));
+  return response;
+}
+
+Response replayed_response(int status, std::string body) {
+  Response response = json_response(status, std::move(body));
+  response.headers.emplace_back("Idempotency-Replayed", "true");
+  return response;
+}
 
 Response submit_response(std::vector<SubmitResult> results) {
   const SubmitResult& result = results.at(0);
@@ -33,7 +55,12 @@ Response submit_response(std::vector<SubmitResult> results) {
   wire::write_submit_result(out, result);
   if (const auto* refusal = std::get_if<Refusal>(&result)) return json_response(status_of(*refusal), out.take());
   const auto& receipt = std::get<Receipt>(result);
-  return json_response(receipt.created && !receipt.dry_run ? 201 : 200, out.take());
+  if (!receipt.created) return replayed_response(200, out.take());
+  if (receipt.dry_run) return json_response(200, out.take());
+  const Execution& execution = receipt.execution;
+  return execution.kind == Kind::workflow
+             ? created_response("/v1/workflows/", execution.idempotency_key.value_or(""), out.take())
+             : created_response("/v1/tasks/", execution.id.to_string(), out.take());
 }
 
 Response list_response(Engine& engine, ListRequest request) {
@@ -51,13 +78,9 @@ Response result_response(const Execution& execution) {
   return json_response(is_closed(execution.status) ? 200 : 202, out.take());
 }
 
-int control_status(ControlOutcome::Kind kind) {
-  switch (kind) {
-    case ControlOutcome::Kind::done: return 200;
-    case ControlOutcome::Kind::not_found: return 404;
-    case ControlOutcome::Kind::no_such_step: return 400;
-    default: return 409;
-  }
+Response control_response(const ControlOutcome& outcome, std::string body) {
+  const int status = control_status(outcome.kind);
+  return outcome.replayed ? replayed_response(status, std::move(body)) : json_response(status, std::move(body));
 }
 
 }  // namespace hapax::http

@@ -19,6 +19,12 @@ inline constexpr std::string_view kTurnLostMessage =
     "The step has ended, but its workflow is not where this turn believes it to be: its next turn is there to be "
     "claimed.";
 
+// 201, with the place of what was created: `collection` ends with a slash, `name` is not encoded.
+Response created_response(std::string_view collection, std::string_view name, std::string body);
+
+// An answer that says nothing new: the header Idempotency-Replayed.
+Response replayed_response(int status, std::string body);
+
 // 201 created, 200 duplicate or dry run, 4xx refused.
 Response submit_response(std::vector<SubmitResult> results);
 
@@ -69,6 +75,7 @@ Response leases_response(std::string_view name, const Leases& leases, const std:
   return json_response(any_accepted ? 200 : 409, out.take());
 }
 
-int control_status(ControlOutcome::Kind kind);
+// Of a control operation, whatever became of it.
+Response control_response(const ControlOutcome& outcome, std::string body);
 
 }  // namespace hapax::http

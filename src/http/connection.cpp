@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 
+#include <fmt/format.h>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 
 #include "http/call.h"
+#include "http/compression.h"
 #include "http/error.h"
 #include "http/loop.h"
 #include "http/parse_request.h"
@@ -27,6 +30,9 @@ constexpr std::size_t kSmallBody = 16 * 1024;          // read although the requ
 constexpr std::size_t kParsedHere = 64 * 1024;         // a longer body would keep the loop's other clients waiting
 constexpr std::size_t kKeptBytes = 4 * 1024;           // of a buffer between requests
 constexpr std::size_t kJoinedBytes = 64 * 1024;        // a body up to this is written together with its head
+constexpr std::size_t kPlainBytes = 1024;              // an answer up to this is never compressed
+constexpr std::size_t kCompressedHere = 16 * 1024;     // a longer one would keep the loop's other clients waiting
+constexpr std::size_t kDateBytes = 29;
 constexpr std::chrono::seconds kLinger{2};
 constexpr std::chrono::milliseconds kSpareTime{2000};      // of a connection beyond the limit
 constexpr std::chrono::milliseconds kDrainPatience{1000};  // with a client that sends or takes nothing while we stop
@@ -52,6 +58,32 @@ std::string_view status_line(int status) {
     case 503: return "HTTP/1.1 503 Service Unavailable\r\n";
     default: return "HTTP/1.1 500 Internal Server Error\r\n";
   }
+}
+
+// By RFC 9110: "Wed, 18 Nov 2026 06:41:40 GMT". Made anew every second.
+std::string_view date_now() {
+  thread_local std::time_t written = 0;
+  thread_local std::array<char, 32> text{};
+  const std::time_t now = std::time(nullptr);
+  if (now != written) {
+    constexpr std::array kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};  // whatever the locale
+    constexpr std::array kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    fmt::format_to_n(text.data(), kDateBytes, "{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT",
+                     kDays.at(static_cast<std::size_t>(utc.tm_wday)), utc.tm_mday,
+                     kMonths.at(static_cast<std::size_t>(utc.tm_mon)), utc.tm_year + 1900, utc.tm_hour, utc.tm_min,
+                     utc.tm_sec);
+    written = now;
+  }
+  return {text.data(), kDateBytes};
+}
+
+Response encoded(Response plain, Coding coding) {
+  plain.body = compress(plain.body, coding);
+  plain.headers.emplace_back("Content-Encoding", to_string(coding));
+  plain.encoded = true;
+  return plain;
 }
 
 bool would_block(const error_code& error) {
@@ -198,6 +230,7 @@ void Connection::begin_request() {
   incoming_->parser.body_limit(loop_->options().max_body_bytes);
   route_ = Metrics::kNoRoute;
   bodyless_ = false;
+  preferences_ = {};
   if (!spare_) deadline_ = Clock::now() + loop_->options().read_timeout;
 }
 
@@ -209,6 +242,7 @@ void Connection::head_done(std::string_view bytes) {
   keep_alive_ = header.keep_alive() && !spare_;
   old_version_ = header.version() < 11;
   bodyless_ = header.method() == beast::http::verb::head;
+  preferences_ = read_preferences(header);
   try {
     read_head(incoming.request, header, bytes);
     changes_ = incoming.request.method != Method::get;
@@ -272,17 +306,17 @@ void Connection::dispatch() {
     return responder.answer(overloaded("The server has as many requests in hand as it takes.").response());
   }
   incoming->request.body = std::move(incoming->parser.get().body());
-  if (incoming->request.body.size() <= kParsedHere) return Service::run(*incoming->route, incoming->request, responder);
-  loop_->service().run_elsewhere(
-      responder, [incoming, responder] { Service::run(*incoming->route, incoming->request, responder); });
+  Service& service = loop_->service();
+  const bool is_long = incoming->request.body.size() > kParsedHere || !incoming->request.content_encoding.empty();
+  if (!is_long) return service.run(*incoming->route, incoming->request, responder);
+  service.run_elsewhere(
+      responder, [&service, incoming, responder] { service.run(*incoming->route, incoming->request, responder); });
 }
 
 void Connection::refuse(const error_code& error) {
   using Http = beast::http::error;
   if (error == Http::body_limit) {
-    const std::string limit = std::to_string(loop_->options().max_body_bytes);
-    refuse(RequestError(413, "PayloadTooLarge", "The body is longer than this server takes: " + limit + " bytes.")
-               .response());
+    refuse(payload_too_large(loop_->options().max_body_bytes).response());
   } else if (error == Http::header_limit) {
     refuse(RequestError(431, "HeadersTooLarge", "The request's headers are longer than this server takes: 16384 bytes.")
                .response());
@@ -300,7 +334,7 @@ void Connection::refuse(Response response) {
   pending_.clear();
   lingers_ = true;
   response.close = true;
-  write(std::move(response));
+  write_as_preferred(std::move(response));
 }
 
 void Connection::wait(std::uint64_t ticket, std::shared_ptr<Waiting> waiting) {
@@ -325,7 +359,27 @@ void Connection::send(std::uint64_t ticket, const std::function<Response()>& mak
   } catch (...) {
     response = error_response(std::current_exception());
   }
-  write(std::move(response));
+  response.encoded ? write(std::move(response)) : write_as_preferred(std::move(response));
+}
+
+void Connection::write_as_preferred(Response response) {
+  if (response.status >= 400 && preferences_.problem) response = as_problem(response);
+  if (preferences_.coding == Coding::identity || response.body.size() <= kPlainBytes) return write(std::move(response));
+  if (response.body.size() > kCompressedHere && state_ == State::answering)
+    return compress_elsewhere(std::move(response));
+  write(encoded(std::move(response), preferences_.coding));
+}
+
+void Connection::compress_elsewhere(Response response) {
+  const auto plain = std::make_shared<Response>(std::move(response));
+  const Responder responder(std::make_shared<Call>(shared_from_this(), ticket_, Load::Share(loop_->service().load())));
+  try {
+    loop_->service().compressing().begin(responder, [responder, plain, coding = preferences_.coding] {
+      responder.answer(encoded(std::move(*plain), coding));
+    });
+  } catch (const std::exception&) {  // too much waits there: this one goes out as it is
+    write(std::move(*plain));
+  }
 }
 
 // The answer did not come in time; one that comes later is nobody's.
@@ -342,12 +396,15 @@ void Connection::write(Response response) {
   error_code ignored;
   if (response.close || (draining_ && pending_.empty() && socket_.available(ignored) == 0)) keep_alive_ = false;
 
-  head_.reserve(128 + (response.body.size() <= kJoinedBytes ? response.body.size() : 0));
+  head_.reserve(256 + (response.body.size() <= kJoinedBytes ? response.body.size() : 0));
   head_.append(status_line(response.status));
+  head_.append("Date: ").append(date_now()).append("\r\n");
   if (response.status != kNoContent) {
     head_.append("Content-Type: ").append(response.content_type);
     head_.append("\r\nContent-Length: ").append(std::to_string(response.body.size())).append("\r\n");
   }
+  if (response.encoded || response.body.size() > kPlainBytes) head_.append("Vary: Accept-Encoding\r\n");
+  if (response.status >= 400) head_.append("Vary: Accept\r\n");
   for (const auto& [name, value] : response.headers) head_.append(name).append(": ").append(value).append("\r\n");
   if (!keep_alive_) head_.append("Connection: close\r\n");
   if (keep_alive_ && old_version_) head_.append("Connection: keep-alive\r\n");

@@ -19,6 +19,7 @@
 
 #include "http/load.h"
 #include "http/message.h"
+#include "http/negotiation.h"
 #include "http/router.h"
 
 namespace hapax::http {
@@ -86,6 +87,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void refuse(Response response);
   void expire();
 
+  void write_as_preferred(Response response);
+  void compress_elsewhere(Response response);
   void write(Response response);
   void write_rest();
   void on_writable();
@@ -106,6 +109,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::uint64_t ticket_ = 0;
   std::size_t route_ = 0;
   State state_ = State::reading;
+  Preferences preferences_;  // for the answer to the current request
   const bool spare_;
   bool armed_ = false;  // told when the socket is readable
   bool keep_alive_ = true;

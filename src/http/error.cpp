@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <spdlog/spdlog.h>
 
+#include "core/canonical_json.h"
 #include "core/failure.h"
 #include "core/field.h"
 #include "wire/error_code.h"
@@ -17,6 +18,17 @@ std::string quoted(std::string_view text) {
   JsonWriter out;
   out.string(text);
   return out.take();
+}
+
+// "TaskAlreadyExists" in words: "Task already exists".
+std::string title_of(std::string_view code) {
+  std::string title;
+  for (const char c : code) {
+    const bool begins_word = c >= 'A' && c <= 'Z' && !title.empty();
+    if (begins_word) title += ' ';
+    title += begins_word ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return title;
 }
 
 RequestError unavailable(std::string code, const std::string& message, int retry_after_s = 1) {
@@ -111,6 +123,15 @@ RequestError overloaded(const std::string& why) {
   return unavailable("Overloaded", why + " Nothing was done; the same request may safely be sent again.");
 }
 
+RequestError invalid_idempotency_key(const std::string& message) {
+  return RequestError(400, "InvalidIdempotencyKey", fmt::format("The header Idempotency-Key {}.", message))
+      .with("header", "Idempotency-Key");
+}
+
+RequestError payload_too_large(std::size_t limit_bytes) {
+  return {413, "PayloadTooLarge", fmt::format("The body is longer than this server takes: {} bytes.", limit_bytes)};
+}
+
 RequestError task_not_found(std::string_view id) {
   const auto kind = ControlOutcome::Kind::not_found;
   return {404, std::string(wire::to_string(kind)), wire::describe(kind, id)};
@@ -163,6 +184,24 @@ Response shutting_down_response() {
 Response late_response(bool may_change) {
   const auto code = may_change ? Failure::Code::outcome_unknown : Failure::Code::unavailable;
   return failure_response(Failure(code, "no answer came within the time limit"));
+}
+
+Response as_problem(const Response& error) {
+  const Json document = parse_json(error.body);
+  const Json* code = document.find("error");
+  const Json* message = document.find("message");
+  if (code == nullptr || message == nullptr) return error;
+  JsonWriter out;
+  out.begin_object().key("type").string("urn:hapax:error:" + code->text).key("title").string(title_of(code->text));
+  out.key("status").integer(error.status).key("detail").string(message->text);
+  for (const auto& [name, value] : document.members) {
+    out.key(name == "status" ? "execution_status" : name).raw(canonical_json(value));
+  }
+  out.end_object();
+  Response problem = error;
+  problem.body = out.take();
+  problem.content_type = kProblemType;
+  return problem;
 }
 
 int status_of(const Refusal& refusal) {

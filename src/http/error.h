@@ -43,6 +43,12 @@ RequestError invalid_header(std::string_view name, const std::string& message);
 // 503 Overloaded, before anything was done; `why` is a sentence.
 RequestError overloaded(const std::string& why);
 
+// 400 InvalidIdempotencyKey: of the header.
+RequestError invalid_idempotency_key(const std::string& message);
+
+// 413: of a body that is too long, as sent or decompressed.
+RequestError payload_too_large(std::size_t limit_bytes);
+
 // 404 TaskNotFound, WorkflowNotFound, ActivityNotFound.
 RequestError task_not_found(std::string_view id);
 RequestError workflow_not_found(std::string_view workflow_id);
@@ -55,6 +61,10 @@ Response error_response(std::exception_ptr thrown);
 // leaves it open whether anything was done if the request `may_change` something.
 Response shutting_down_response();
 Response late_response(bool may_change);
+
+// The same error by RFC 9457: type, title, status and detail before our own members. Our "status" of an execution is
+// "execution_status" there, since the standard has another meaning for that name.
+Response as_problem(const Response& error);
 
 // The body of 400 InvalidRequest for a bad field, as an item of a batch has it too.
 void write_invalid_field(JsonWriter& out, std::string_view pointer, std::string_view message);

@@ -21,6 +21,7 @@ class FakeEngine : public Engine {
   std::function<void()> on_submit;
   std::optional<Failure> failure;  // thrown by reads, answered by submissions
   std::optional<Refusal> refusal;  // answered by submissions
+  bool creates = true;             // false: every submission is a duplicate
   ControlOutcome control_outcome;
   bool accepts_finish = true;
   std::vector<Execution> claimable;  // handed out to claims that do not wait
@@ -52,9 +53,10 @@ class FakeEngine : public Engine {
         continue;
       }
       Receipt receipt;
-      receipt.created = true;
+      receipt.created = creates;
       receipt.dry_run = request.dry_run;
       receipt.execution.name_space = name_space;
+      receipt.execution.kind = request.kind;
       receipt.execution.type = request.type;
       receipt.execution.queue = request.queue.value_or("default");
       receipt.execution.input = canonical_json(request.input);
@@ -86,7 +88,18 @@ class FakeEngine : public Engine {
     reply(std::move(outcomes));
   }
 
-  void control(ControlRequest, Reply<ControlOutcome> reply) override { reply(control_outcome); }
+  void control(ControlRequest request, Reply<ControlOutcome> reply) override {
+    {
+      std::lock_guard lock(mutex_);
+      last_request_key_ = request.request_key;
+    }
+    reply(control_outcome);
+  }
+
+  std::string last_request_key() {
+    std::lock_guard lock(mutex_);
+    return last_request_key_;
+  }
 
   void commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) override {
     reply(std::vector<TurnOutcome>(turns.size()));
@@ -227,6 +240,7 @@ class FakeEngine : public Engine {
     changed_.wait(lock, condition);
   }
 
+  std::string last_request_key_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t waiting_ = 0, cancelled_ = 0, blocked_ = 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,7 @@
 namespace hapax::http {
 
 // HEAD is a GET whose answer is sent without its body.
-enum class Method : std::uint8_t { get, post, put, patch, del, other };
+enum class Method : std::uint8_t { get, post, put, patch, del, options, other };
 
 // Known in two parts: everything but the body at the end of the head, then the body. The views hold only while the handler's
 // call lasts; what is needed later is copied.
@@ -31,17 +32,22 @@ struct Request {
   std::string_view host;  // of the Host header, or of the target where that names one
   std::string_view authorization;
   std::string_view name_space_header;
-  std::string_view idempotency_key;
-  bool has_origin = false;                                                   // it comes from a page in a browser
+  std::string_view key_header;        // Idempotency-Key, as sent
+  std::string_view content_encoding;  // of the body, until it is decoded on the way to the handler
+  bool has_origin = false;            // it comes from a page in a browser
   std::vector<std::pair<std::string_view, std::string_view>> event_headers;  // those that begin with ce-, without that
 
   // Filled on the way to the handler.
-  std::vector<std::string> params;  // of the path pattern, decoded, in order
+  std::vector<std::string> params;             // of the path pattern, decoded, in order
+  std::optional<std::string> idempotency_key;  // of routes that take one
+  std::string allow;                           // of an OPTIONS: the methods that the path has
   std::string name_space;
   bool bound = false;  // to that namespace, by its token
 };
 
 inline constexpr std::string_view kJsonType = "application/json";
+
+inline constexpr std::string_view kProblemType = "application/problem+json";
 
 inline constexpr int kNoContent = 204;  // has no body
 
@@ -50,7 +56,8 @@ struct Response {
   std::string body;
   std::string_view content_type = kJsonType;  // of static storage
   std::vector<std::pair<std::string_view, std::string>> headers;
-  bool close = false;  // the connection ends with this answer
+  bool encoded = false;  // the body is under the Content-Encoding that the headers name
+  bool close = false;    // the connection ends with this answer
 };
 
 inline Response json_response(int status, std::string body) {

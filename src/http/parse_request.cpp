@@ -222,34 +222,25 @@ SubmitRequest parse_submit(Json document, const std::string& at, Kind kind) {
   return request;
 }
 
-void apply_key_header(SubmitRequest& request, std::string_view header) {
-  if (header.data() == nullptr) return;
-  const std::string at = request.kind == Kind::workflow ? "/workflow_id" : "/idempotency_key";
-  if (!is_valid_utf8(header)) throw InvalidField(at, "(from the header Idempotency-Key) must be UTF-8");
-  if (auto wrong = check_idempotency_key(header)) {
-    throw InvalidField(at, "(from the header Idempotency-Key) " + *wrong);
+void apply_key_header(SubmitRequest& submission, const Request& request) {
+  if (!request.idempotency_key) return;
+  const std::string& key = *request.idempotency_key;
+  if (auto wrong = check_idempotency_key(key)) throw invalid_idempotency_key(*wrong);
+  if (submission.idempotency_key && *submission.idempotency_key != key) {
+    throw InvalidField(submission.kind == Kind::workflow ? "/workflow_id" : "/idempotency_key",
+                       "is another than the header Idempotency-Key; give one, or the same twice");
   }
-  if (request.idempotency_key && *request.idempotency_key != header) {
-    throw InvalidField(at, "is another than the header Idempotency-Key; give one, or the same twice");
-  }
-  request.idempotency_key = std::string(header);
+  submission.idempotency_key = key;
 }
 
-std::string parse_request_key(std::string_view header) {
-  if (header.data() == nullptr) {
+std::string parse_request_key(const Request& request) {
+  if (!request.idempotency_key) {
     throw RequestError(400, "IdempotencyKeyRequired",
                        "This operation needs the header Idempotency-Key, so that sending it twice does it once.")
         .with("header", "Idempotency-Key");
   }
-  const auto first = header.find_first_not_of(" \t");
-  header = first == std::string_view::npos ? std::string_view("") : header.substr(first);
-  header = header.substr(0, header.find_last_not_of(" \t") + 1);
-  auto wrong = is_valid_utf8(header) ? check_request_key(header) : std::optional<std::string>("must be UTF-8");
-  if (wrong) {
-    throw RequestError(400, "InvalidIdempotencyKey", "The header Idempotency-Key " + *wrong + ".")
-        .with("header", "Idempotency-Key");
-  }
-  return std::string(header);
+  if (auto wrong = check_request_key(*request.idempotency_key)) throw invalid_idempotency_key(*wrong);
+  return *request.idempotency_key;
 }
 
 std::vector<Json> parse_batch(Json document) {

@@ -31,11 +31,11 @@ void require_no_body(const Request& request);
 // header or a rule may give it.
 SubmitRequest parse_submit(Json document, const std::string& at = "", Kind kind = Kind::task);
 
-// The header Idempotency-Key of a submission (a null view if absent) stands for the field of that name.
-void apply_key_header(SubmitRequest& request, std::string_view header);
+// The header Idempotency-Key of a submission stands for the field of that name.
+void apply_key_header(SubmitRequest& submission, const Request& request);
 
 // The header Idempotency-Key of a control operation: 400 IdempotencyKeyRequired or InvalidIdempotencyKey.
-std::string parse_request_key(std::string_view header);
+std::string parse_request_key(const Request& request);
 
 // {"tasks":[…]} with 1 to 1000 items, which are not looked into.
 std::vector<Json> parse_batch(Json document);

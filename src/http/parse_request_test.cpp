@@ -114,14 +114,18 @@ TEST(ParseSubmit, ReadsEveryField) {
 
 TEST(ParseSubmit, TheKeyHeaderStandsForTheField) {
   SubmitRequest request = parse_submit(parse_json(R"({"type":"t"})"));
-  apply_key_header(request, "from-header");
+  Request http;
+  apply_key_header(request, http);
+  EXPECT_EQ(request.idempotency_key, std::nullopt);
+  http.idempotency_key = "from-header";
+  apply_key_header(request, http);
   EXPECT_EQ(request.idempotency_key, "from-header");
-  apply_key_header(request, "from-header");
-  EXPECT_EQ(pointer_of([&] { apply_key_header(request, "another"); }), "/idempotency_key");
-  EXPECT_EQ(pointer_of([&] { apply_key_header(request, "\xff"); }), "/idempotency_key");
-  EXPECT_EQ(pointer_of([&] { apply_key_header(request, ""); }), "/idempotency_key");
-  apply_key_header(request, {});
+  apply_key_header(request, http);
   EXPECT_EQ(request.idempotency_key, "from-header");
+  http.idempotency_key = "another";
+  EXPECT_EQ(pointer_of([&] { apply_key_header(request, http); }), "/idempotency_key");
+  http.idempotency_key = " ";
+  EXPECT_EQ(error_of([&] { apply_key_header(request, http); }), "InvalidIdempotencyKey");
 }
 
 TEST(ParseBatch, TakesOneToAThousandTasks) {
@@ -208,12 +212,15 @@ TEST(ParseBody, TellsMediaTypeAndPlaceOfTheFault) {
   EXPECT_EQ(error_of([&] { parse_body(request); }), "UnsupportedMediaType");
 }
 
-TEST(ParseRequestKey, IsRequiredTrimmedAndChecked) {
-  EXPECT_EQ(parse_request_key("  k \t"), "k");
-  EXPECT_EQ(error_of([] { parse_request_key({}); }), "IdempotencyKeyRequired");
-  EXPECT_EQ(error_of([] { parse_request_key(" "); }), "InvalidIdempotencyKey");
-  EXPECT_EQ(error_of([] { parse_request_key(std::string(201, 'x')); }), "InvalidIdempotencyKey");
-  EXPECT_EQ(error_of([] { parse_request_key("\xff"); }), "InvalidIdempotencyKey");
+TEST(ParseRequestKey, IsRequiredAndChecked) {
+  Request request;
+  EXPECT_EQ(error_of([&] { parse_request_key(request); }), "IdempotencyKeyRequired");
+  request.idempotency_key = "k";
+  EXPECT_EQ(parse_request_key(request), "k");
+  request.idempotency_key = " ";
+  EXPECT_EQ(error_of([&] { parse_request_key(request); }), "InvalidIdempotencyKey");
+  request.idempotency_key = std::string(201, 'x');
+  EXPECT_EQ(error_of([&] { parse_request_key(request); }), "InvalidIdempotencyKey");
 }
 
 TEST(ParseList, ReadsEveryFilterAndRefusesTheRest) {

@@ -18,6 +18,7 @@ Method method_of(beast::http::verb verb) {
     case beast::http::verb::put: return Method::put;
     case beast::http::verb::patch: return Method::patch;
     case beast::http::verb::delete_: return Method::del;
+    case beast::http::verb::options: return Method::options;
     default: return Method::other;
   }
 }
@@ -50,12 +51,13 @@ void read_headers(Request& request, const beast::http::fields& fields, bool need
     const std::string_view value = as_view(field.value());
     switch (field.name()) {
       case beast::http::field::content_type: set_once(request.content_type, "Content-Type", value); break;
+      case beast::http::field::content_encoding: set_once(request.content_encoding, "Content-Encoding", value); break;
       case beast::http::field::host: set_once(host, "Host", value); break;
       case beast::http::field::origin: request.has_origin = true; break;
       case beast::http::field::authorization: set_once(request.authorization, "Authorization", value); break;
       case beast::http::field::unknown:
         if (beast::iequals(field.name_string(), "Idempotency-Key")) {
-          set_once(request.idempotency_key, "Idempotency-Key", value);
+          set_once(request.key_header, "Idempotency-Key", value);
         } else if (beast::iequals(field.name_string(), "Hapax-Namespace")) {
           set_once(request.name_space_header, "Hapax-Namespace", value);
         } else if (const auto name = as_view(field.name_string()); beast::iequals(name.substr(0, 3), "ce-")) {
@@ -87,7 +89,20 @@ void read_target(Request& request, std::string_view target) {
   if (question != std::string_view::npos) request.query = target.substr(question + 1);
 }
 
+// The values of a header that may be given several times, as one list.
+std::string list_of(const beast::http::fields& fields, beast::http::field name) {
+  std::string list;
+  const auto [first, last] = fields.equal_range(name);
+  for (auto at = first; at != last; ++at) list.append(list.empty() ? "" : ",").append(as_view(at->value()));
+  return list;
+}
+
 }  // namespace
+
+Preferences read_preferences(const beast::http::fields& fields) {
+  return {prefers_problem(list_of(fields, beast::http::field::accept)),
+          choose_coding(list_of(fields, beast::http::field::accept_encoding))};
+}
 
 void read_head(Request& request, const RequestHeader& header, std::string_view bytes) {
   request.method = method_of(header.method());

@@ -7,6 +7,7 @@
 #include <boost/beast/http/message.hpp>
 
 #include "http/message.h"
+#include "http/negotiation.h"
 
 namespace hapax::http {
 
@@ -14,5 +15,8 @@ using RequestHeader = boost::beast::http::header<true, boost::beast::http::field
 
 // Fills in all that the head says. The views are into `header`. `bytes` is the head as it was sent. Throws RequestError.
 void read_head(Request& request, const RequestHeader& header, std::string_view bytes);
+
+// What the head asks of the answer. Does not throw.
+Preferences read_preferences(const boost::beast::http::fields& fields);
 
 }  // namespace hapax::http

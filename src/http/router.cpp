@@ -1,6 +1,7 @@
 #include "http/router.h"
 
 #include <array>
+#include <bitset>
 
 #include "core/name.h"
 
@@ -41,6 +42,17 @@ bool fits(const Route& route, const Parts& parts) {
   return true;
 }
 
+using Methods = std::bitset<static_cast<std::size_t>(Method::other)>;
+
+std::string allow_of(const Methods& methods) {
+  std::string allow;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Method::options); ++i) {
+    const auto method = static_cast<Method>(i);
+    if (methods.test(i)) allow.append(to_string(method)).append(method == Method::get ? ", HEAD, " : ", ");
+  }
+  return allow + "OPTIONS";
+}
+
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -57,6 +69,7 @@ std::string_view to_string(Method method) {
     case Method::put: return "PUT";
     case Method::patch: return "PATCH";
     case Method::del: return "DELETE";
+    case Method::options: return "OPTIONS";
     case Method::other: break;
   }
   return "OTHER";
@@ -80,32 +93,37 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_bl
   return out;
 }
 
-void Router::add(Method method, std::string pattern, Handler handler, Access access) {
+void Router::add(Method method, std::string pattern, Handler handler, Access access, KeyHeader key_header) {
   const Parts parts = split(pattern);
-  Route route{method, pattern, std::move(handler), access, {}};
+  Route route{method, pattern, std::move(handler), access, key_header, {}};
   for (std::size_t i = 0; i < parts.count; ++i) route.parts.emplace_back(parts.at[i]);
   routes_.push_back(std::move(route));
 }
 
 Router::Match Router::find(Method method, std::string_view path) const {
   Match match;
-  if (!path.starts_with('/')) return match;
-  const Parts parts = split(path);
+  const bool any = path == "*";
+  if (!path.starts_with('/') && !any) return match;
+  const Parts parts = any ? Parts{} : split(path);
   if (parts.too_many) return match;
+  const Route* first = nullptr;
+  Methods methods;
   for (const Route& route : routes_) {
-    if (!fits(route, parts)) continue;
-    if (route.method == method) {
+    if (!any && (first != nullptr ? route.pattern != first->pattern : !fits(route, parts))) continue;
+    if (!any && route.method == method) {
       match.route = &route;
-      match.allow.clear();
+      match.access = route.access;
       for (std::size_t i = 0; i < parts.count; ++i) {
         if (is_param(route.parts[i])) match.params.push_back(parts.at[i]);
       }
       return match;
     }
-    if (!match.allow.empty()) match.allow += ", ";
-    match.allow += to_string(route.method);
-    if (route.method == Method::get) match.allow += ", HEAD";
+    if (first == nullptr) first = &route;
+    methods.set(static_cast<std::size_t>(route.method));
   }
+  if (first == nullptr) return match;
+  match.access = any ? Access::token : first->access;
+  match.allow = allow_of(methods);
   return match;
 }
 

@@ -15,11 +15,15 @@ using Handler = std::function<void(Request&, const Responder&)>;
 
 enum class Access : std::uint8_t { token, open };
 
+// The header Idempotency-Key: where it has no meaning it is refused, not ignored.
+enum class KeyHeader : std::uint8_t { refused, taken };
+
 struct Route {
   Method method = Method::get;
   std::string pattern;  // "/v1/tasks/{id}/result": a part in braces stands for any one part
   Handler handler;
   Access access = Access::token;
+  KeyHeader key_header = KeyHeader::refused;
   std::vector<std::string> parts;
 };
 
@@ -30,13 +34,17 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_bl
 
 class Router {
  public:
-  void add(Method method, std::string pattern, Handler handler, Access access = Access::token);
+  void add(Method method, std::string pattern, Handler handler, Access access = Access::token,
+           KeyHeader key_header = KeyHeader::refused);
 
   struct Match {
     const Route* route = nullptr;          // null: nothing of that method and path
-    std::string allow;                     // the methods that the path has, if the method was the trouble
+    std::string allow;                     // the methods that the path has, if it has not the one asked for
+    Access access = Access::token;         // of the path
     std::vector<std::string_view> params;  // still encoded
   };
+  // Of patterns that fit, the one that is listed first counts: /v1/tasks/batch is no /v1/tasks/{id}. The path * has all
+  // methods.
   Match find(Method method, std::string_view path) const;
 
   const std::vector<Route>& routes() const { return routes_; }

@@ -35,7 +35,7 @@ TEST(Router, GivesTheVariablePartsStillEncoded) {
 TEST(Router, UnknownPathsMatchNothing) {
   const Router router = sample();
   for (const char* path :
-       {"/v1", "/v1/nothing", "/v1/tasks/", "/v1//tasks", "", "*", "/v1/tasks/a/b/c", "/a/b/c/d/e/f/g/h/i/j"}) {
+       {"/v1", "/v1/nothing", "/v1/tasks/", "/v1//tasks", "", "/v1/tasks/a/b/c", "/a/b/c/d/e/f/g/h/i/j"}) {
     const auto match = router.find(Method::get, path);
     EXPECT_EQ(match.route, nullptr) << path;
     EXPECT_EQ(match.allow, "") << path;
@@ -44,8 +44,17 @@ TEST(Router, UnknownPathsMatchNothing) {
 
 TEST(Router, AWrongMethodNamesTheRightOnes) {
   const Router router = sample();
-  EXPECT_EQ(router.find(Method::del, "/v1/tasks").allow, "POST, GET, HEAD");
-  EXPECT_EQ(router.find(Method::other, "/v1/tasks/x/cancel").allow, "POST");
+  EXPECT_EQ(router.find(Method::del, "/v1/tasks").allow, "GET, HEAD, POST, OPTIONS");
+  EXPECT_EQ(router.find(Method::other, "/v1/tasks/x/cancel").allow, "POST, OPTIONS");
+  EXPECT_EQ(router.find(Method::options, "/v1/tasks/x/cancel").allow, "POST, OPTIONS");
+  EXPECT_EQ(router.find(Method::options, "*").allow, "GET, HEAD, POST, OPTIONS");
+}
+
+TEST(Router, APathBelongsToTheFirstPatternThatFits) {
+  const Router router = sample();
+  const auto match = router.find(Method::get, "/v1/tasks/batch");
+  EXPECT_EQ(match.route, nullptr);
+  EXPECT_EQ(match.allow, "POST, OPTIONS");
 }
 
 TEST(PercentDecoding, DecodesAndRefuses) {

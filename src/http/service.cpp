@@ -3,14 +3,47 @@
 #include <algorithm>
 
 #include "core/name.h"
+#include "http/compression.h"
 #include "http/error.h"
+#include "wire/header.h"
 
 namespace hapax::http {
 
+namespace {
+
+constexpr std::chrono::hours kNoHurry{1};  // what is compressed was answered in time already
+
+void answer_options(Request& request, const Responder& responder) {
+  Response response = json_response(kNoContent, "");
+  response.headers.emplace_back("Allow", request.allow);
+  responder.answer(std::move(response));
+}
+
+std::string parse_key_header(const Request& request, const Route& route) {
+  if (route.key_header == KeyHeader::refused) {
+    throw invalid_header("Idempotency-Key",
+                         "has no meaning for this operation; leave it out. It is for submitting one task or starting "
+                         "one workflow (in a batch each task has its own \"idempotency_key\"), and for cancel, retry, "
+                         "resume, fork, signal and trigger");
+  }
+  auto key = wire::read_key_header(request.key_header);
+  if (!key) {
+    throw invalid_idempotency_key(
+        "begins with a quote, but is no string in quotes with \\\" and \\\\ for \" and \\ in it");
+  }
+  if (!is_valid_utf8(*key)) throw invalid_idempotency_key("must be UTF-8");
+  return *std::move(key);
+}
+
+}  // namespace
+
 Service::Service(Engine& engine, const ServerOptions& options)
-    : load_(options.max_requests, std::max(options.max_request_bytes, options.max_body_bytes)),
+    : max_body_bytes_(options.max_body_bytes),
+      options_{Method::options, "", answer_options, Access::token, KeyHeader::refused, {}},
+      load_(options.max_requests, std::max(options.max_request_bytes, options.max_body_bytes)),
       pool_(options.read_threads, options.store_timeout),
       bodies_(1, options.store_timeout),
+      compressing_(1, kNoHurry),
       ready_(engine),
       backend_{engine, pool_, ready_} {
   change_access(options.tokens, options.hosts);
@@ -42,10 +75,14 @@ const Route& Service::admit(Request& request, std::size_t& index) const {
         421, "ForeignHost",
         "This server does not answer to the host in this request. If it should, name it in [server] hosts.");
   }
-  if (match.route == nullptr || match.route->access == Access::token) {
+  if (match.access == Access::token) {
     Auth::Admission admission = door->auth.admit(request);
     request.name_space = std::move(admission.name_space);
     request.bound = admission.bound;
+  }
+  if (match.route == nullptr && !match.allow.empty() && request.method == Method::options) {
+    request.allow = match.allow;
+    return options_;
   }
   if (match.route == nullptr && !match.allow.empty()) {
     throw RequestError(405, "MethodNotAllowed", "This path does not have that method, but " + match.allow + ".")
@@ -59,11 +96,13 @@ const Route& Service::admit(Request& request, std::size_t& index) const {
     if (!decoded) throw RequestError(400, "InvalidRequest", "The path must be percent-encoded UTF-8.");
     request.params.push_back(*std::move(decoded));
   }
+  if (request.key_header.data() != nullptr) request.idempotency_key = parse_key_header(request, *match.route);
   return *match.route;
 }
 
-void Service::run(const Route& route, Request& request, const Responder& responder) {
+void Service::run(const Route& route, Request& request, const Responder& responder) const {
   try {
+    request.body = decode_body(std::move(request.body), request.content_encoding, max_body_bytes_);
     route.handler(request, responder);
   } catch (...) {
     responder.answer(error_response(std::current_exception()));
@@ -80,6 +119,7 @@ void Service::run_elsewhere(const Responder& responder, std::function<void()> wo
 
 void Service::stop() {
   bodies_.stop();
+  compressing_.stop();
   pool_.stop();
   ready_.stop();
 }

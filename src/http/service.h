@@ -56,11 +56,14 @@ class Service {
   const Route& admit(Request& request, std::size_t& index) const;
 
   // Has the request answered through the responder, now or later. Does not throw.
-  static void run(const Route& route, Request& request, const Responder& responder);
+  void run(const Route& route, Request& request, const Responder& responder) const;
 
   // Does `work` on another thread than the connections', one after the other: what has a long body to parse, which takes time
   // and many times its memory. Does not throw; what `work` throws is answered.
   void run_elsewhere(const Responder& responder, std::function<void()> work);
+
+  // For answers that take long to compress.
+  ReadPool& compressing() { return compressing_; }
 
   // Ends the threads after what was asked for.
   void stop();
@@ -75,10 +78,13 @@ class Service {
     std::optional<Hosts> hosts;  // absent: any
   };
 
+  const std::size_t max_body_bytes_;
+  const Route options_;  // of every path that has no OPTIONS of its own
   std::atomic<std::shared_ptr<const Door>> door_;
   Load load_;
   ReadPool pool_;
   ReadPool bodies_;
+  ReadPool compressing_;
   ReadyProbe ready_;
   Backend backend_;
   Router router_;

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "core/field.h"
+#include "http/answer.h"
 #include "http/error.h"
 #include "http/parse_request.h"
 #include "http/query.h"
@@ -25,10 +26,10 @@ std::string activity_id(const Request& request) {
   return id;
 }
 
-Response activity_response(int status, const ActivityView& activity) {
+Response activity_response(const ActivityView& activity) {
   JsonWriter out;
   wire::write_activity(out, activity);
-  return json_response(status, out.take());
+  return json_response(200, out.take());
 }
 
 struct Page {
@@ -60,7 +61,7 @@ void get_activity(Backend& backend, Request& request, const Responder& responder
                       [&engine = backend.engine, name_space = request.name_space, id = activity_id(request)] {
                         const auto activity = engine.activities().find(name_space, id);
                         if (!activity) throw activity_not_found(id);
-                        return activity_response(200, *activity);
+                        return activity_response(*activity);
                       });
 }
 
@@ -72,7 +73,8 @@ void put_activity(Backend& backend, Request& request, const Responder& responder
                                   settings = std::move(settings)] {
     Activities& activities = engine.activities();
     const bool known = activities.find(name_space, id).has_value();
-    return activity_response(known ? 200 : 201, activities.put(name_space, id, settings));
+    Response response = activity_response(activities.put(name_space, id, settings));
+    return known ? response : created_response("/v1/activities/", id, std::move(response.body));
   });
 }
 
@@ -93,7 +95,7 @@ void set_paused(Backend& backend, Request& request, const Responder& responder, 
                       [&engine = backend.engine, name_space = request.name_space, id = std::move(id), paused] {
                         const auto activity = engine.activities().set_paused(name_space, id, paused);
                         if (!activity) throw activity_not_found(id);
-                        return activity_response(200, *activity);
+                        return activity_response(*activity);
                       });
 }
 
@@ -127,7 +129,8 @@ Response triggered_response(const std::string& id, const std::optional<Triggered
   if (!triggered) throw activity_not_found(id);
   JsonWriter out;
   wire::write_triggered(out, *triggered);
-  return json_response(triggered->created ? 201 : 200, out.take());
+  if (!triggered->created) return replayed_response(200, out.take());
+  return created_response("/v1/workflows/", triggered->workflow_id, out.take());
 }
 
 // The request key is optional here: without one, each request is a run of its own.
@@ -136,7 +139,7 @@ void trigger(Backend& backend, Request& request, const Responder& responder) {
   std::string id = activity_id(request);
   require_no_body(request);
   std::optional<std::string> key;
-  if (request.idempotency_key.data() != nullptr) key = parse_request_key(request.idempotency_key);
+  if (request.idempotency_key) key = parse_request_key(request);
   backend.pool.begin(responder, [&engine = backend.engine, responder, name_space = request.name_space,
                                  id = std::move(id), key = std::move(key)] {
     engine.activities().trigger(
@@ -184,7 +187,7 @@ void add_activity_routes(Router& router, Backend& backend) {
   router.add(Method::put, "/v1/activities/{id}", on(backend, put_activity));
   router.add(Method::del, "/v1/activities/{id}", on(backend, delete_activity));
   router.add(Method::get, "/v1/activities/{id}/runs", on(backend, list_runs));
-  router.add(Method::post, "/v1/activities/{id}/trigger", on(backend, trigger));
+  router.add(Method::post, "/v1/activities/{id}/trigger", on(backend, trigger), Access::token, KeyHeader::taken);
   router.add(Method::post, "/v1/activities/{id}/backfill", on(backend, backfill));
   router.add(Method::post, "/v1/activities/{id}/pause", on(backend, pause));
   router.add(Method::post, "/v1/activities/{id}/unpause", on(backend, unpause));

@@ -22,7 +22,7 @@ ExecutionId task_id(const Request& request) {
 void submit(Backend& backend, Request& request, const Responder& responder) {
   std::vector<SubmitRequest> requests;
   requests.push_back(parse_submit(parse_body(request)));
-  apply_key_header(requests.back(), request.idempotency_key);
+  apply_key_header(requests.back(), request);
   backend.engine.submit(request.name_space, std::move(requests),
                         responder.reply<std::vector<SubmitResult>>(submit_response));
 }
@@ -46,10 +46,6 @@ Response batch_response(const std::vector<std::string>& errors, const std::vecto
 }
 
 void submit_batch(Backend& backend, Request& request, const Responder& responder) {
-  if (request.idempotency_key.data() != nullptr) {
-    throw invalid_header("Idempotency-Key",
-                         "is for a single task; in a batch each task has its own \"idempotency_key\"");
-  }
   std::vector<Json> tasks = parse_batch(parse_body(request));
   std::vector<std::string> errors(tasks.size());
   std::vector<SubmitRequest> requests;
@@ -104,28 +100,28 @@ void get_result(Backend& backend, Request& request, const Responder& responder) 
   if (wait > Duration::zero() && waiting) responder.wait(std::move(waiting));
 }
 
-Response control_response(std::string_view id, const ControlOutcome& outcome) {
+Response task_control_response(std::string_view id, const ControlOutcome& outcome) {
   JsonWriter out;
   wire::write_control(out, id, outcome);
-  return json_response(control_status(outcome.kind), out.take());
+  return control_response(outcome, out.take());
 }
 
 void control(Backend& backend, Request& request, const Responder& responder, ControlRequest::Action action) {
   ControlRequest operation;
-  operation.request_key = parse_request_key(request.idempotency_key);
+  operation.request_key = parse_request_key(request);
   require_no_body(request);
   const auto id = ExecutionId::parse(request.params.at(0));
   if (!id) {
     ControlOutcome unknown;
     unknown.kind = ControlOutcome::Kind::not_found;
-    return responder.answer(control_response(request.params.at(0), unknown));
+    return responder.answer(task_control_response(request.params.at(0), unknown));
   }
   operation.name_space = request.name_space;
   operation.action = action;
   operation.target = *id;
   backend.engine.control(std::move(operation),
                          responder.reply<ControlOutcome>([id = id->to_string()](const ControlOutcome& outcome) {
-                           return control_response(id, outcome);
+                           return task_control_response(id, outcome);
                          }));
 }
 
@@ -140,13 +136,13 @@ void retry(Backend& backend, Request& request, const Responder& responder) {
 }  // namespace
 
 void add_task_routes(Router& router, Backend& backend) {
-  router.add(Method::post, "/v1/tasks", on(backend, submit));
+  router.add(Method::post, "/v1/tasks", on(backend, submit), Access::token, KeyHeader::taken);
   router.add(Method::get, "/v1/tasks", on(backend, list_tasks));
   router.add(Method::post, "/v1/tasks/batch", on(backend, submit_batch));
   router.add(Method::get, "/v1/tasks/{id}", on(backend, get_task));
   router.add(Method::get, "/v1/tasks/{id}/result", on(backend, get_result));
-  router.add(Method::post, "/v1/tasks/{id}/cancel", on(backend, cancel));
-  router.add(Method::post, "/v1/tasks/{id}/retry", on(backend, retry));
+  router.add(Method::post, "/v1/tasks/{id}/cancel", on(backend, cancel), Access::token, KeyHeader::taken);
+  router.add(Method::post, "/v1/tasks/{id}/retry", on(backend, retry), Access::token, KeyHeader::taken);
 }
 
 }  // namespace hapax::http

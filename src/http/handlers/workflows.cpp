@@ -18,7 +18,7 @@ namespace {
 void start(Backend& backend, Request& request, const Responder& responder) {
   std::vector<SubmitRequest> requests;
   requests.push_back(parse_submit(parse_body(request), "", Kind::workflow));
-  apply_key_header(requests.back(), request.idempotency_key);
+  apply_key_header(requests.back(), request);
   if (!requests.back().idempotency_key) throw InvalidField("/workflow_id", "is required");
   backend.engine.submit(request.name_space, std::move(requests),
                         responder.reply<std::vector<SubmitResult>>(submit_response));
@@ -104,7 +104,7 @@ void get_result(Backend& backend, Request& request, const Responder& responder) 
 
 ControlRequest control_request(const Request& request, ControlRequest::Action action) {
   ControlRequest operation;
-  operation.request_key = parse_request_key(request.idempotency_key);
+  operation.request_key = parse_request_key(request);
   operation.name_space = request.name_space;
   operation.action = action;
   operation.workflow_id = request.params.at(0);
@@ -115,7 +115,7 @@ void run_control(Backend& backend, ControlRequest operation, const Responder& re
   const auto respond = [operation](const ControlOutcome& outcome) {
     JsonWriter out;
     wire::write_workflow_control(out, operation, outcome);
-    return json_response(control_status(outcome.kind), out.take());
+    return control_response(outcome, out.take());
   };
   if (check_idempotency_key(*operation.workflow_id)) {  // no workflow can be called so
     ControlOutcome unknown;
@@ -170,15 +170,16 @@ void signal(Backend& backend, Request& request, const Responder& responder) {
 }  // namespace
 
 void add_workflow_routes(Router& router, Backend& backend) {
-  router.add(Method::post, "/v1/workflows", on(backend, start));
+  router.add(Method::post, "/v1/workflows", on(backend, start), Access::token, KeyHeader::taken);
   router.add(Method::get, "/v1/workflows", on(backend, list_workflows));
   router.add(Method::get, "/v1/workflows/{workflow_id}", on(backend, get_workflow));
   router.add(Method::get, "/v1/workflows/{workflow_id}/history", on(backend, get_history));
   router.add(Method::get, "/v1/workflows/{workflow_id}/result", on(backend, get_result));
-  router.add(Method::post, "/v1/workflows/{workflow_id}/cancel", on(backend, cancel));
-  router.add(Method::post, "/v1/workflows/{workflow_id}/resume", on(backend, resume));
-  router.add(Method::post, "/v1/workflows/{workflow_id}/fork", on(backend, fork));
-  router.add(Method::post, "/v1/workflows/{workflow_id}/signals/{name}", on(backend, signal));
+  router.add(Method::post, "/v1/workflows/{workflow_id}/cancel", on(backend, cancel), Access::token, KeyHeader::taken);
+  router.add(Method::post, "/v1/workflows/{workflow_id}/resume", on(backend, resume), Access::token, KeyHeader::taken);
+  router.add(Method::post, "/v1/workflows/{workflow_id}/fork", on(backend, fork), Access::token, KeyHeader::taken);
+  router.add(Method::post, "/v1/workflows/{workflow_id}/signals/{name}", on(backend, signal), Access::token,
+             KeyHeader::taken);
 }
 
 }  // namespace hapax::http
