@@ -34,7 +34,14 @@ class Look {
  public:
   Look(const CronTrigger& trigger, const Cron& cron, const TimeZone& zone, std::string_view activity_id,
        const SchedulePosition& position, Time now, bool open, std::size_t limit)
-      : trigger_(trigger), cron_(cron), zone_(zone), activity_id_(activity_id), now_(now), open_(open), limit_(limit) {
+      : trigger_(trigger),
+        cron_(cron),
+        zone_(zone),
+        activity_id_(activity_id),
+        now_(now),
+        judged_at_(now),
+        open_(open),
+        limit_(limit) {
     plan_.next = position;
   }
 
@@ -42,6 +49,7 @@ class Look {
     if (at().paused()) return std::move(plan_);
     release_buffered();
     std::optional<Time> firing = cron_.next(at().handled_until, zone_);
+    go_on_behind(firing);
     bool again = false;
     for (; firing && due(*firing) <= now_; firing = cron_.next(*firing, zone_)) {
       if (plan_.runs.size() >= limit_ || !handle(*firing)) {
@@ -51,6 +59,11 @@ class Look {
       at().handled_until = *firing;
     }
     if (!again) forget_pause(firing);
+    if (again) {
+      at().behind = {judged_at_, now_};
+    } else if (plan_.runs.empty()) {
+      at().behind.reset();
+    }
     plan_.next_due = again ? now_ : next_due(firing);
     return std::move(plan_);
   }
@@ -59,7 +72,16 @@ class Look {
   SchedulePosition& at() { return plan_.next; }
 
   Time due(Time firing) const { return firing + jitter_of(trigger_, cron_, zone_, activity_id_, firing); }
-  bool is_late(Time firing) const { return now_ - due(firing) > trigger_.misfire_grace; }
+  bool is_late(Time firing) const { return judged_at_ - due(firing) > trigger_.misfire_grace; }
+  // If an earlier look left something to handle, and somebody has been at it ever since, that look has settled what is
+  // late.
+  void go_on_behind(const std::optional<Time>& next_firing) {
+    if (!at().behind) return;
+    const bool caught_up = !next_firing || due(*next_firing) > at().behind->attended_until;
+    at().take_over(trigger_, now_);
+    if (caught_up) at().behind.reset();
+    if (at().behind) judged_at_ = at().behind->since;
+  }
   bool is_paused(Time firing) {
     if (!at().paused_from) return false;
     const Time time = due(firing);
@@ -74,7 +96,8 @@ class Look {
       handle_missed(firing, *at().missed);
       if (firing >= at().missed->until) at().missed.reset();
     } else if (!is_late(firing) && !is_paused(firing)) {
-      start(firing, Disposition::ran, std::nullopt, "");
+      start(firing, Disposition::ran, std::nullopt,
+            now_ - due(firing) > trigger_.misfire_grace ? "waited behind what was due before it" : "");
     } else if (trigger_.misfire_policy == MisfirePolicy::skip) {
       skip(firing, why_missed(firing));
     } else {
@@ -162,7 +185,7 @@ class Look {
   SchedulePosition::Missed find_missed(Time first) {
     SchedulePosition::Missed missed{
         .policy = trigger_.misfire_policy, .from = first, .until = first, .caught_up_from = first};
-    if (is_late(first)) missed.until = last_due_before(first, now_ - trigger_.misfire_grace);
+    if (is_late(first)) missed.until = last_due_before(first, judged_at_ - trigger_.misfire_grace);
     const auto next = cron_.next(missed.until, zone_);
     if (is_paused(first) || (next && is_paused(*next))) {
       missed.until = std::max(missed.until, last_due_before(first, *at().paused_to));
@@ -213,6 +236,7 @@ class Look {
   const TimeZone& zone_;
   std::string_view activity_id_;
   Time now_;
+  Time judged_at_;  // what is late is judged as of then
   bool open_;
   std::size_t limit_;
   Plan plan_;

@@ -2,6 +2,8 @@
 //
 // - A firing is due at its time plus its jitter. It is missed if it is looked at later than the grace after that, or
 //   fell due while the activity was paused.
+// - One outage is one stretch of missed firings. What is late is settled by the first look after the outage. Firings that
+//   fall due while servers are still handling it wait behind it and then run, however late that is.
 // - Each firing gets exactly one row of the ledger, however many looks that takes, in the order of their times; a
 //   buffered one gets its row when it is started.
 // - What depends on the moment at which servers look is settled first-come: a single firing by the ledger, in which the
@@ -24,6 +26,10 @@
 #include "core/time_zone.h"
 
 namespace hapax {
+
+// A schedule that is behind is still being handled while somebody looks at it at least this often, or as often as its
+// grace if that is longer. After a longer silence it is judged anew: nobody was there, which is another outage.
+constexpr Duration kLongestSilence = std::chrono::minutes(1);
 
 struct PlannedRun {
   Time scheduled_for;
@@ -49,19 +55,32 @@ struct SchedulePosition {
     bool operator==(const Missed&) const = default;
   };
 
+  // More was due than one look could handle. Servers have been handling it since then: what is late is judged by the
+  // first look, and what fell due up to `attended_until` waited for its turn.
+  struct Behind {
+    Time since, attended_until;
+
+    bool operator==(const Behind&) const = default;
+  };
+
   Time handled_until;                          // every firing up to this one has its row, or is buffered
   std::optional<Time> paused_from, paused_to;  // the last pause; without an end, it goes on
   std::optional<Missed> missed;
   std::optional<PlannedRun> buffered;  // to be started as soon as no run is open
+  std::optional<Behind> behind;
 
   bool operator==(const SchedulePosition&) const = default;
 
   bool paused() const { return paused_from && !paused_to; }
   void pause(Time now);    // nothing happens if it is paused
   void unpause(Time now);  // nothing happens if it is not
-  // Goes on with another expression or time zone from now on. What is buffered stays; a stretch that is half compressed
+  // A server takes over what another one planned and did not carry out.
+  void take_over(const CronTrigger& trigger, Time now);
+  // What was planned is carried out, however long that took.
+  void carried_out(Time now);
+  // Goes on from there, with another expression or time zone. What is buffered stays; a stretch that is half compressed
   // is closed, its run is started with what it has. Needs the activity's id.
-  void begin_anew(std::string_view activity_id, Time now);
+  void begin_anew(std::string_view activity_id, Time from);
 
   // A JSON object, and back. Throws InvalidField.
   std::string to_json() const;

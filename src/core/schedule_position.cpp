@@ -20,7 +20,16 @@ void SchedulePosition::unpause(Time now) {
   if (paused()) paused_to = now;
 }
 
-void SchedulePosition::begin_anew(std::string_view activity_id, Time now) {
+void SchedulePosition::take_over(const CronTrigger& trigger, Time now) {
+  if (behind && now - behind->attended_until > std::max(trigger.misfire_grace, kLongestSilence)) behind.reset();
+  carried_out(now);
+}
+
+void SchedulePosition::carried_out(Time now) {
+  if (behind) behind->attended_until = std::max(behind->attended_until, now);
+}
+
+void SchedulePosition::begin_anew(std::string_view activity_id, Time from) {
   if (!buffered && missed && missed->policy == MisfirePolicy::compress && !missed->dropped && missed->counted > 0) {
     buffered = PlannedRun{missed->until,
                           Disposition::compressed,
@@ -30,7 +39,8 @@ void SchedulePosition::begin_anew(std::string_view activity_id, Time now) {
                           fmt::format("stands for {} missed firings; then the schedule was changed", missed->counted)};
   }
   missed.reset();
-  handled_until = std::max(handled_until, now);
+  behind.reset();
+  handled_until = from;
   if (paused_to) {
     paused_from.reset();
     paused_to.reset();
@@ -110,6 +120,15 @@ PlannedRun read_buffered(const Json& document, const std::string& at) {
   return run;
 }
 
+SchedulePosition::Behind read_behind(const Json& document, const std::string& at) {
+  FieldReader reader(document, at);
+  SchedulePosition::Behind behind;
+  behind.since = reader.required("since", reader.time("since"));
+  behind.attended_until = reader.required("attended_until", reader.time("attended_until"));
+  reader.done();
+  return behind;
+}
+
 }  // namespace
 
 std::string SchedulePosition::to_json() const {
@@ -126,6 +145,10 @@ std::string SchedulePosition::to_json() const {
     out.key("buffered");
     write_buffered(out, *buffered);
   }
+  if (behind) {
+    out.key("behind").begin_object().key("since").string(format_time(behind->since));
+    out.key("attended_until").string(format_time(behind->attended_until)).end_object();
+  }
   out.end_object();
   return out.take();
 }
@@ -138,6 +161,7 @@ SchedulePosition SchedulePosition::parse(const Json& document, const std::string
   position.paused_to = reader.time("paused_to");
   if (const Json* missed = reader.object("missed")) position.missed = read_missed(*missed, reader.pointer("missed"));
   if (const Json* run = reader.object("buffered")) position.buffered = read_buffered(*run, reader.pointer("buffered"));
+  if (const Json* behind = reader.object("behind")) position.behind = read_behind(*behind, reader.pointer("behind"));
   reader.done();
   return position;
 }

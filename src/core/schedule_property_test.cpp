@@ -72,7 +72,7 @@ struct Story {
       }
       position = planned.next;
       due = planned.next_due;
-      if (!due || *due > now) return;
+      if (planned.runs.empty() && (!due || *due > now)) return;
     }
     FAIL() << "it never comes to an end";
   }
@@ -152,6 +152,87 @@ TEST(PlanProperty, LimitsOfTheLooksChangeNothing) {
     in_parts.finish_looking();
     ASSERT_EQ(at_once.ledger, in_parts.ledger);
     ASSERT_EQ(at_once.position, in_parts.position);
+  }
+}
+
+// An outage, and then servers that handle it: each look and each carrying out takes its time, some die half-way and another
+// one takes over. The clock goes on all the while, and so does the schedule.
+struct Outage : Story {
+  Time end = kStart;         // the first look after the outage
+  std::vector<Time> missed;  // what the first look found late
+
+  explicit Outage(std::uint64_t seed) : Story(seed) {
+    constexpr std::array<const char*, 4> kOften{"* * * * * *", "*/3 * * * * *", "*/10 * * * * *", "* * * * *"};
+    trigger.expression = kOften.at(below(kOften.size()));
+    cron = std::get<Cron>(Cron::parse(trigger.expression));
+    trigger.misfire_policy = static_cast<MisfirePolicy>(below(3));
+    trigger.overlap = Overlap::allow;
+    trigger.misfire_grace = Duration(below(3) * 1000 * below(40));
+    trigger.jitter = Duration(below(2) * below(5000));
+    end = now = kStart + trigger.misfire_grace + Duration(70'000 + below(7'200'000));
+    for (auto time = cron.next(kStart, zone); time && *time < end; time = cron.next(*time, zone)) {
+      const Time fell_due = *time + jitter_of(trigger, cron, zone, kId, *time);
+      if (end - fell_due > trigger.misfire_grace) missed.push_back(*time);
+    }
+  }
+
+  // As long as it takes, up to what counts as silence.
+  void take_time(std::uint64_t longest_ms) { now += Duration(below(2) == 0 ? below(50) : below(longest_ms)); }
+
+  void handle() {
+    const auto silence = static_cast<std::uint64_t>(std::max(trigger.misfire_grace, kLongestSilence).count());
+    const std::uint64_t slow = below(2) == 0 ? 200 : silence;
+    const std::uint64_t most_rows = below(2) == 0 ? 20 : 500;
+    for (int looks = 0; looks < 20; ++looks) {
+      const Plan planned = plan_at(now, false, 1 + below(most_rows));
+      for (const PlannedRun& run : planned.runs) {
+        ASSERT_TRUE(ledger.emplace(run.scheduled_for, run).second) << format_time(run.scheduled_for) << " came twice";
+      }
+      position = SchedulePosition::parse(parse_json(planned.next.to_json()));
+      if (!planned.runs.empty()) {
+        for (auto deaths = below(3); deaths > 0; --deaths) {
+          take_time(silence);
+          position.take_over(trigger, now);
+        }
+        take_time(10 * slow);  // nothing limits how long one server carries it out
+        position.carried_out(now);
+      }
+      if (planned.next_due > now) return;  // it has caught up: the outage is over
+      take_time(slow);
+    }
+    finish_looking();  // servers that stay slow might never come to an end
+  }
+};
+
+TEST(PlanProperty, OneOutageIsOneStretchHoweverLongItsHandlingTakes) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Outage story(seed);
+    story.handle();
+    if (testing::Test::HasFatalFailure()) return;
+    const std::size_t limit = static_cast<std::size_t>(story.trigger.catchup_limit);
+    std::map<Disposition, std::size_t> rows;
+    std::size_t compressed_runs = 0;
+    for (const auto& [time, run] : story.ledger) {
+      ++rows[run.disposition];
+      compressed_runs += run.disposition == Disposition::compressed && run.start ? 1 : 0;
+      ASSERT_TRUE(time > story.missed.back() ? run.disposition == Disposition::ran
+                                             : run.disposition != Disposition::ran)
+          << format_time(time) << ": " << to_string(run.disposition) << ", " << run.why;
+    }
+    switch (story.trigger.misfire_policy) {
+      case MisfirePolicy::skip: ASSERT_EQ(rows[Disposition::skipped], story.missed.size()); break;
+      case MisfirePolicy::catchup:
+        ASSERT_EQ(rows[Disposition::caught_up], std::min(limit, story.missed.size()));
+        ASSERT_EQ(rows[Disposition::skipped] + rows[Disposition::caught_up], story.missed.size());
+        break;
+      case MisfirePolicy::compress:
+        ASSERT_EQ(compressed_runs, 1U);
+        ASSERT_EQ(rows[Disposition::compressed], story.missed.size());
+        break;
+    }
+    check_windows(story);
+    if (testing::Test::HasFailure()) return;
   }
 }
 

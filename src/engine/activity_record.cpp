@@ -83,6 +83,20 @@ ActivityRecord ActivityRecord::parse(const ActivityRow& row) {
   return record;
 }
 
+ActivityRun ledger_row(const ActivityRecord& record, const PlannedRun& planned) {
+  ActivityRun run;
+  run.name_space = record.name_space;
+  run.activity = record.id;
+  run.occurrence = format_occurrence(planned.scheduled_for);
+  run.cause = Cause::schedule;
+  run.at = planned.scheduled_for;
+  run.disposition = planned.disposition;
+  run.workflow_id = planned.workflow_id;
+  run.window = planned.window;
+  run.why = planned.why;
+  return run;
+}
+
 ActivityRow ActivityRecord::row() const {
   JsonWriter writer;
   writer.begin_object().key("settings").raw(settings.to_json()).key("position").raw(position.to_json());

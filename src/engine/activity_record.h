@@ -31,4 +31,7 @@ struct ActivityRecord {
   bool is_scheduled() const { return settings.cron() && settings.enabled && !position.paused(); }
 };
 
+// The row of the run ledger for what was planned.
+ActivityRun ledger_row(const ActivityRecord& record, const PlannedRun& planned);
+
 }  // namespace hapax

@@ -21,20 +21,6 @@ constexpr Duration kLongestPause{1000};
 // Who has decided carries it out within this time, or others do.
 constexpr Duration kLease{5000};
 
-ActivityRun ledger_row(const ActivityRecord& record, const PlannedRun& planned) {
-  ActivityRun run;
-  run.name_space = record.name_space;
-  run.activity = record.id;
-  run.occurrence = format_occurrence(planned.scheduled_for);
-  run.cause = Cause::schedule;
-  run.at = planned.scheduled_for;
-  run.disposition = planned.disposition;
-  run.workflow_id = planned.workflow_id;
-  run.window = planned.window;
-  run.why = planned.why;
-  return run;
-}
-
 }  // namespace
 
 void Schedules::start() {
@@ -123,6 +109,8 @@ std::optional<Schedules::Decided> Schedules::plan(const ActivityRow& row, Time n
     } else {
       decided.next_due.reset();
     }
+  } else if (const CronTrigger* trigger = record.settings.cron()) {
+    record.position.take_over(*trigger, now);
   }
   record.next_due = record.pending.empty() ? decided.next_due : std::optional(now + kLease);
   return decided;
@@ -172,6 +160,7 @@ void Schedules::carry_out(std::vector<Decided>& decided) {
   for (auto& [record, next_due] : decided) {
     if (record.pending.empty()) continue;
     record.pending.clear();
+    record.position.carried_out(starter_.now());
     record.next_due = next_due;
     done.push_back({record.row(), false, 1});
   }
