@@ -17,7 +17,7 @@ namespace hapax {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kFlags{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kFlags{{
     {"/name", "--name"},
     {"/workflow/type", "--workflow"},
     {"/workflow/input", "--input"},
@@ -32,6 +32,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kFlags{{
     {"/trigger/event/type", "--event-type"},
     {"/trigger/event/source", "--event-source"},
     {"/trigger/event/subject", "--event-subject"},
+    {"/trigger/event/dedupe_by", "--dedupe-by"},
+    {"/dedupe_key_strategy", "--dedupe-key-strategy"},
     {"/enabled", "--disabled"},
 }};
 
@@ -72,6 +74,12 @@ void ActivityFlags::add(CLI::App& command) {
   command.add_option("--event-type", event_type_, "Instead of --cron: on events of this type")->type_name("TYPE");
   command.add_option("--event-source", event_source_, "On events of this source")->type_name("SOURCE");
   command.add_option("--event-subject", event_subject_, "On events about this")->type_name("SUBJECT");
+  command.add_option("--dedupe-by", dedupe_by_, "What makes two events the same (default: id)")
+      ->type_name("id|source_and_id");
+  command
+      .add_option("--dedupe-key-strategy", dedupe_key_strategy_,
+                  "Another name for --misfire-policy, kept beside it; must equal it")
+      ->type_name("skip|catchup|compress");
   command.add_flag("--disabled", disabled_, "Define it, and fire nothing");
 }
 
@@ -110,8 +118,11 @@ std::string ActivityFlags::document(const Program& program) const {
     text_member(out, "type", event_type_);
     text_member(out, "source", event_source_);
     text_member(out, "subject", event_subject_);
+    text_member(out, "dedupe_by", dedupe_by_);
   }
-  return out.end_object().end_object().end_object().take();
+  out.end_object().end_object();
+  text_member(out, "dedupe_key_strategy", dedupe_key_strategy_);
+  return out.end_object().take();
 }
 
 ActivitySettings ActivityFlags::settings(const Program& program) const {

@@ -23,7 +23,7 @@ class ActivityFlags {
 
   std::optional<std::string> file_, name_, workflow_, input_, queue_;
   std::optional<std::string> cron_, timezone_, misfire_policy_, misfire_grace_, overlap_, jitter_;
-  std::optional<std::string> event_type_, event_source_, event_subject_;
+  std::optional<std::string> event_type_, event_source_, event_subject_, dedupe_by_, dedupe_key_strategy_;
   std::optional<std::int64_t> catchup_limit_;
   bool disabled_ = false;
 };

@@ -13,6 +13,7 @@ std::string event_in_words(const EventTrigger& event) {
   std::string text = "event " + event.type.value_or("of any type");
   if (event.source) text += " from " + *event.source;
   if (event.subject) text += " about " + *event.subject;
+  if (event.dedupe_by == DedupeBy::source_and_id) text += ", the same by source and id,";
   for (const EventTrigger::Where& where : event.where) {
     text += fmt::format(" where {}", where.pointer.empty() ? "data" : where.pointer);
     switch (where.test) {
@@ -34,7 +35,7 @@ std::string misfires_in_words(const CronTrigger& cron) {
 std::string fired_by(const ActivityRun& run) {
   switch (run.cause) {
     case Cause::schedule: return format_time(run.at);
-    case Cause::event: return "event " + run.occurrence;
+    case Cause::event: return "event " + (run.event ? run.event->id + " from " + run.event->source : run.occurrence);
     case Cause::trigger: return "by hand " + format_time(run.at);
   }
   return {};
@@ -92,6 +93,9 @@ std::string render_activity(const ActivityView& activity, Time now, const Paint&
   if (const CronTrigger* cron = activity.settings.cron()) {
     fields.emplace_back("misfires", misfires_in_words(*cron));
     fields.emplace_back("overlap", std::string(to_string(cron->overlap)));
+    if (activity.settings.dedupe_key_strategy) {
+      fields.emplace_back("dedupe keys", std::string(to_string(*activity.settings.dedupe_key_strategy)));
+    }
     if (cron->jitter > Duration::zero()) fields.emplace_back("jitter", "up to " + format_duration(cron->jitter));
   }
   if (!activity.settings.enabled) fields.emplace_back("enabled", Cell("no", Colour::yellow));
@@ -103,6 +107,11 @@ std::string render_activity(const ActivityView& activity, Time now, const Paint&
   for (std::size_t i = 0; i < activity.next.size(); ++i) {
     fields.emplace_back(i == 0 ? "next" : "",
                         fmt::format("{}  {}", format_time(activity.next[i]), relative(activity.next[i], now)));
+  }
+  if (activity.fired_ahead_until) {
+    fields.emplace_back("clock", Cell(fmt::format("ran ahead: it has fired up to {} already, and goes on after that",
+                                                  format_time(*activity.fired_ahead_until)),
+                                      Colour::yellow));
   }
   std::string text = render_fields(paint, fields);
   if (!activity.last.empty()) text += "\n" + run_table(activity.last).render(paint, width);

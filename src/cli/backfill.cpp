@@ -15,6 +15,7 @@ namespace {
 struct BackfillFlags {
   TargetFlags target;
   std::string id, from, to;
+  bool force = false;
 };
 
 Time require_time(const std::string& flag, const std::string& text) {
@@ -24,12 +25,12 @@ Time require_time(const std::string& flag, const std::string& text) {
 
 int backfill(const Program& program, const BackfillFlags& flags) {
   require_activity_id(flags.id);
-  const Time from = require_time("--from", flags.from), to = require_time("--to", flags.to);
+  const Backfill wanted{require_time("--from", flags.from), require_time("--to", flags.to), flags.force};
   const Target target = flags.target.open(program);
   std::optional<std::vector<ActivityRun>> runs;
   try {
     runs = await<std::optional<std::vector<ActivityRun>>>([&](auto reply) {
-      target.engine->activities().backfill(target.name_space, flags.id, from, to, std::move(reply));
+      target.engine->activities().backfill(target.name_space, flags.id, wanted, std::move(reply));
     });
   } catch (const InvalidField& error) {
     const std::string flag = error.pointer() == "/from" ? "--from " : error.pointer() == "/to" ? "--to " : "";
@@ -53,11 +54,13 @@ int backfill(const Program& program, const BackfillFlags& flags) {
 
 void add_backfill(CLI::App& app, const Program& program, Action& action) {
   auto* command = app.add_subcommand(
-      "backfill", "Start what an activity's schedule would have fired in a past window, unless it ran already");
+      "backfill", "Start what an activity's schedule would have fired in a past window and what did not run");
   auto flags = std::make_shared<BackfillFlags>();
   command->add_option("ID", flags->id, "The activity's id")->required()->type_name("");
   command->add_option("--from", flags->from, "The first time, included")->required()->type_name("TIME");
   command->add_option("--to", flags->to, "The last time, included")->required()->type_name("TIME");
+  command->add_flag("--force", flags->force,
+                    "Also those that a compressed or caught-up run covers, each under its own id");
   flags->target.add(*command);
   command->callback([&program, &action, flags] { action = [&program, flags] { return backfill(program, *flags); }; });
 }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <iterator>
 #include <ostream>
 
 #include "cli/command.h"
@@ -86,7 +87,19 @@ std::optional<std::filesystem::path> file_of(const std::string& url) {
   return std::filesystem::path(url.substr(kScheme.size()));
 }
 
-void check_store(const Program& program, const std::string& url, const Config& config, Findings& report) {
+Finding check_schedules(Engine& engine, const std::string& name_space) {
+  constexpr std::int32_t kPage = 500;
+  std::vector<ActivityView> all;
+  for (std::optional<std::string> cursor = ""; cursor;) {
+    ActivitiesPage page = engine.activities().list(name_space, *cursor, kPage);
+    std::move(page.activities.begin(), page.activities.end(), std::back_inserter(all));
+    cursor = std::move(page.next_cursor);
+  }
+  return judge_schedules(name_space, all);
+}
+
+void check_store(const Program& program, const std::string& url, const std::string& name_space, const Config& config,
+                 Findings& report) {
   const auto file = file_of(url);
   std::error_code ignored;
   if (file) {
@@ -109,9 +122,11 @@ void check_store(const Program& program, const std::string& url, const Config& c
     if (!opens) return;
     OpenEngineOptions options;
     options.engine = engine_options(config);
-    program.open_engine(url, std::move(options))->check_ready();
+    const auto engine = program.open_engine(url, std::move(options));
+    engine->check_ready();
     report.add({Verdict::ok, "store",
                 fmt::format("{} opens, its schema is known, and it takes writes", without_secrets(url))});
+    report.add(check_schedules(*engine, name_space));
   } catch (const BadUrl& error) {
     report.add({Verdict::fail, "store", error.what()});
   } catch (const Failure& failure) {
@@ -142,6 +157,7 @@ void check_server(const Program& program, const DoctorFlags& flags, Findings& re
     engine->queues(target.name_space);
     report.add({Verdict::ok, "server",
                 fmt::format("its store takes writes, and namespace {} is open to us", target.name_space)});
+    report.add(check_schedules(*engine, target.name_space));
   } catch (const std::exception& error) {
     report.add({Verdict::fail, "server", error.what()});
   }
@@ -172,11 +188,11 @@ int doctor(const Program& program, const DoctorFlags& flags) {
   report.add(check_clock(SystemClock().now()));
   report.add(check_open_files());
   if (flags.target.names_store()) {
-    check_store(program, target.url, config.value_or(Config{}), report);
+    check_store(program, target.url, target.name_space, config.value_or(Config{}), report);
     if (flags.deep) check_data(program, target.url, flags.target.json(), report);
   } else {
     if (config && !flags.target.names_url()) {
-      check_store(program, config->store, *config, report);
+      check_store(program, config->store, target.name_space, *config, report);
       if (flags.deep) check_data(program, config->store, flags.target.json(), report);
     } else if (flags.deep) {
       throw CommandError(kUsage, "--deep reads a store itself: name it with --store, or with --config");

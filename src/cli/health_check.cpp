@@ -132,4 +132,22 @@ Finding check_sync_rate(const std::string& directory) {
   return judge_sync_rate(directory, done / std::chrono::duration<double>(Steady::now() - start).count());
 }
 
+Finding judge_schedules(std::string_view name_space, std::span<const ActivityView> activities) {
+  std::string ahead;
+  for (const ActivityView& activity : activities) {
+    if (!activity.fired_ahead_until) continue;
+    ahead +=
+        fmt::format("{}{} up to {}", ahead.empty() ? "" : ", ", activity.id, format_time(*activity.fired_ahead_until));
+  }
+  if (ahead.empty()) {
+    return {Finding::Verdict::ok, "schedules",
+            fmt::format("none of the {} activities in namespace {} has fired ahead of the clock", activities.size(),
+                        name_space)};
+  }
+  return {Finding::Verdict::warn, "schedules",
+          fmt::format("the clock ran ahead once, and fired what is still to come: {}. They go on after that; what has "
+                      "fired does not fire again. hapax trigger ID starts one now, another expression begins now",
+                      ahead)};
+}
+
 }  // namespace hapax

@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "core/finding.h"
 #include "core/time.h"
+#include "engine/activities.h"
 
 namespace hapax {
 
@@ -25,6 +28,8 @@ std::optional<Finding> check_privacy(const std::string& file);
 Finding judge_clock(Time now, bool synchronised);
 Finding judge_open_files(std::uint64_t soft, std::uint64_t hard);
 Finding judge_disk_space(const std::string& directory, std::uint64_t free_bytes);
+// The schedules of a namespace: one that has fired what is still to come was fired by a clock that ran ahead.
+Finding judge_schedules(std::string_view name_space, std::span<const ActivityView> activities);
 Finding judge_sync_rate(const std::string& directory, double per_second);
 
 }  // namespace hapax

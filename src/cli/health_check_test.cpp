@@ -40,5 +40,17 @@ TEST(HealthCheck, ADirectoryThatIsNotThereFails) {
   EXPECT_EQ(check_sync_rate("/nowhere/at/all").verdict, Verdict::fail);
 }
 
+TEST(HealthCheck, SchedulesThatFiredAheadOfTheClockAreNamed) {
+  ActivityView well, ahead;
+  well.id = "daily";
+  ahead.id = "nightly";
+  ahead.fired_ahead_until = from_ms(1'769'515'200'000);
+  EXPECT_EQ(judge_schedules("default", std::vector{well}).verdict, Finding::Verdict::ok);
+  const Finding finding = judge_schedules("default", std::vector{well, ahead});
+  EXPECT_EQ(finding.verdict, Finding::Verdict::warn);
+  EXPECT_NE(finding.says.find("nightly up to 2026-01-27T12:00:00.000Z"), std::string::npos) << finding.says;
+  EXPECT_EQ(finding.says.find("daily"), std::string::npos) << finding.says;
+}
+
 }  // namespace
 }  // namespace hapax

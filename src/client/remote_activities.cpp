@@ -99,13 +99,12 @@ void RemoteActivities::trigger(const std::string&, const std::string& id, const 
   });
 }
 
-void RemoteActivities::backfill(const std::string&, const std::string& id, Time from, Time to,
+void RemoteActivities::backfill(const std::string&, const std::string& id, const Backfill& wanted,
                                 Reply<std::optional<std::vector<ActivityRun>>> reply) {
   answer(reply, [&]() -> std::optional<std::vector<ActivityRun>> {
-    const Exchanged exchanged = server_.exchange({.method = "POST",
-                                                  .path = path_of(id, "backfill"),
-                                                  .body = wire::write_backfill(from, to),
-                                                  .timeout = kPatience});
+    const Exchanged exchanged = server_.exchange(
+        {.method = "POST", .path = path_of(id, "backfill"), .body = wire::write_backfill(wanted), .timeout = kPatience},
+        wanted.force ? Repeat::no : Repeat::yes);
     if (exchanged.not_found()) return {};
     exchanged.require();
     std::vector<ActivityRun> runs = wire::read_runs(exchanged.body).runs;

@@ -12,7 +12,7 @@ namespace hapax {
 // that the configuration file has is a RemoteRefusal.
 //
 // A request whose answer was lost is sent again by itself where the server recognises it: a trigger only with its request key, events
-// only if all have ids, a removal never.
+// only if all have ids, a backfill unless it is by force, a removal never.
 class RemoteActivities final : public Activities {
  public:
   RemoteActivities(RemoteServer& server, std::string name_space)
@@ -27,7 +27,7 @@ class RemoteActivities final : public Activities {
                                std::int32_t limit) override;
   void trigger(const std::string& name_space, const std::string& id, const std::optional<std::string>& request_key,
                Reply<std::optional<Triggered>> reply) override;
-  void backfill(const std::string& name_space, const std::string& id, Time from, Time to,
+  void backfill(const std::string& name_space, const std::string& id, const Backfill& wanted,
                 Reply<std::optional<std::vector<ActivityRun>>> reply) override;
   void deliver(const std::string& name_space, std::vector<CloudEvent> events,
                Reply<std::vector<EventReceipt>> reply) override;

@@ -37,9 +37,9 @@ class RemoteActivity : public testing::Test {
     return await<std::optional<Triggered>>([&](auto reply) { remote().trigger(kSpace, id, key, reply); });
   }
 
-  auto backfill(const std::string& id, Time from, Time to) {
+  auto backfill(const std::string& id, Time from, Time to, bool force = false) {
     return await<std::optional<std::vector<ActivityRun>>>(
-        [&](auto reply) { remote().backfill(kSpace, id, from, to, reply); });
+        [&](auto reply) { remote().backfill(kSpace, id, {from, to, force}, reply); });
   }
 
   http::FakeEngine engine_;
@@ -88,6 +88,10 @@ TEST_F(RemoteActivity, RunsSayWhoseTheyAre) {
   run.activity = kOddId;
   EXPECT_EQ(page->runs.front(), run);
   EXPECT_EQ(backfill(kOddId, kNoon, kNoon)->at(1), run);
+  EXPECT_FALSE(engine_.fake_activities.backfilled.force);
+  backfill(kOddId, kNoon, kNoon + 1h, true);
+  EXPECT_TRUE(engine_.fake_activities.backfilled.force);
+  EXPECT_EQ(engine_.fake_activities.backfilled.to, kNoon + 1h);
   EXPECT_FALSE(remote().runs(kSpace, "unknown", "", 1));
   EXPECT_FALSE(backfill("unknown", kNoon, kNoon));
 }
@@ -112,6 +116,14 @@ TEST_F(RemoteActivity, RefusalsOfTheServerAreToldInItsWords) {
   remote().put(kSpace, "b", daily());
   EXPECT_THROW(backfill("b", kNoon, kNoon - 1s), RemoteRefusal);
   EXPECT_THROW(remote().runs(kSpace, "b", "x", 1), RemoteRefusal);
+}
+
+TEST_F(RemoteActivity, AnEventThatConflictsIsAReceiptAndNoFailure) {
+  engine_.fake_activities.conflicting = "e1";
+  const std::vector<CloudEvent> events{event(R"(,"id":"e1")")};
+  const auto receipts = await<std::vector<EventReceipt>>([&](auto reply) { remote().deliver(kSpace, events, reply); });
+  EXPECT_TRUE(receipts.at(0).is_refused());
+  EXPECT_EQ(receipts.at(0).conflicts, std::vector<std::string>{"activity-a:e1"});
 }
 
 TEST_F(RemoteActivity, EventsArriveAsTheyWereSent) {

@@ -41,7 +41,7 @@ const Words kStartedKeys{"type", "input", "queue"};
 const Words kTriggerKeys{"cron", "event"};
 const Words kCronKeys{"expression",    "timezone", "misfire_policy", "catchup_limit",
                       "misfire_grace", "overlap",  "jitter"};
-const Words kEventKeys{"type", "source", "subject", "where"};
+const Words kEventKeys{"type", "source", "subject", "where", "dedupe_by"};
 const Words kWhereKeys{"pointer", "equals", "prefix", "exists"};
 const Words kTokenKeys{"token", "token_env", "token_file", "namespace"};
 const Words kSections{"server",     "identity", "retention", "queues",   "types",

@@ -197,7 +197,7 @@ TEST(Config, ActivitiesHaveTheMembersThatTheApiTakes) {
 [activities.daily_report]
 name = "Daily report"
 workflow = { type = "report", input = { region = "eu", days = [1, 2] }, queue = "reports" }
-dedupe_key_strategy = "per_occurrence"
+dedupe_key_strategy = "catchup"
 [activities.daily_report.trigger.cron]
 expression = "0 9 * * 1-5"
 timezone = "Europe/Berlin"
@@ -208,6 +208,7 @@ enabled = false
 tasks = [{ type = "pick" }, { type = "pack", queue = "hall" }]
 [activities.ship.trigger.event]
 type = "order.paid"
+dedupe_by = "source_and_id"
 where = [{ pointer = "/country", equals = "DE" }, { pointer = "/test", exists = false }]
 )");
   ASSERT_EQ(config.activities.size(), 2U);
@@ -216,10 +217,12 @@ where = [{ pointer = "/country", equals = "DE" }, { pointer = "/test", exists = 
   ASSERT_NE(daily.cron(), nullptr);
   EXPECT_EQ(daily.cron()->timezone, "Europe/Berlin");
   EXPECT_EQ(daily.cron()->catchup_limit, 3);
+  EXPECT_EQ(daily.dedupe_key_strategy, MisfirePolicy::catchup);
   const ActivitySettings& ship = config.activities.at("ship");
   EXPECT_FALSE(ship.enabled);
   ASSERT_NE(ship.event(), nullptr);
   EXPECT_EQ(ship.event()->where.size(), 2U);
+  EXPECT_EQ(ship.event()->dedupe_by, DedupeBy::source_and_id);
 }
 
 TEST(Config, WhatIsWrongInAnActivityNamesTheLine) {
@@ -233,9 +236,9 @@ TEST(Config, WhatIsWrongInAnActivityNamesTheLine) {
               EndsWith("trigger.cron.expresion: unknown key; did you mean \"expression\"?"));
   EXPECT_THAT(refusal(start + "[activities.a.trigger.event]\nwhere = [{ ponter = \"/x\" }]\n"),
               EndsWith("trigger.event.where.0.ponter: unknown key; did you mean \"pointer\"?"));
-  EXPECT_THAT(
-      refusal(start + "dedupe_key_strategy = \"per_window\"\ntrigger = { cron = { expression = \"@daily\" } }\n"),
-      StartsWith("hapax.toml:3: [activities.a] dedupe_key_strategy: "));
+  EXPECT_THAT(refusal(start + "dedupe_key_strategy = \"compress\"\ntrigger = { cron = { expression = \"@daily\", "
+                              "misfire_policy = \"skip\" } }\n"),
+              StartsWith("hapax.toml:3: [activities.a] dedupe_key_strategy: "));
   EXPECT_THAT(refusal("[activities.\"a:b\"]\n"), AllOf(StartsWith("hapax.toml:1: "), HasSubstr("the name ")));
 }
 

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kMisfirePolicies{"skip", "catchup", "compress"};
 constexpr std::array<std::string_view, 3> kOverlaps{"allow", "skip", "buffer_one"};
+constexpr std::array<std::string_view, 2> kDedupeBy{"id", "source_and_id"};
 constexpr std::array<std::string_view, 5> kDispositions{"ran", "skipped", "caught_up", "compressed", "duplicate"};
 
 template <class Enum>
@@ -65,9 +66,10 @@ std::vector<ActivitySettings::Task> read_tasks(const Json& array, const std::str
   return tasks;
 }
 
-CronTrigger read_cron(const Json& document, const std::string& at) {
+CronTrigger read_cron(const Json& document, const std::string& at, std::optional<MisfirePolicy> strategy) {
   FieldReader reader(document, at);
   CronTrigger cron;
+  cron.misfire_policy = strategy.value_or(cron.misfire_policy);
   cron.expression = reader.required("expression", reader.string("expression"));
   const auto parsed = Cron::parse(cron.expression);
   if (const auto* bad = std::get_if<Cron::Bad>(&parsed)) throw InvalidField(reader.pointer("expression"), bad->message);
@@ -134,6 +136,7 @@ EventTrigger read_event(const Json& document, const std::string& at) {
   event.type = read_attribute(reader, "type");
   event.source = read_attribute(reader, "source");
   event.subject = read_attribute(reader, "subject");
+  event.dedupe_by = reader.word("dedupe_by", parse_dedupe_by, "id, source_and_id").value_or(event.dedupe_by);
   if (const Json* where = reader.array("where")) {
     if (where->items.size() > kMaxWhere) {
       throw InvalidField(reader.pointer("where"),
@@ -147,24 +150,12 @@ EventTrigger read_event(const Json& document, const std::string& at) {
   return event;
 }
 
-void check_strategy(const ActivitySettings& settings, const std::string& strategy, const std::string& at) {
-  constexpr std::array<std::string_view, 3> kStrategies{"per_occurrence", "per_window", "per_event"};
-  if (std::find(kStrategies.begin(), kStrategies.end(), strategy) == kStrategies.end()) {
-    throw InvalidField(at, fmt::format("must be one of per_occurrence, per_window, per_event, not \"{}\"", strategy));
-  }
-  const CronTrigger* cron = settings.cron();
-  if (cron == nullptr) {
-    if (strategy != "per_event") {
-      throw InvalidField(at,
-                         fmt::format("\"{}\" does not agree with an event trigger, which takes per_event", strategy));
-    }
-    return;
-  }
-  const std::string_view agrees = cron->misfire_policy == MisfirePolicy::compress ? "per_window" : "per_occurrence";
-  if (strategy != agrees) {
-    throw InvalidField(at, fmt::format("\"{}\" does not agree with the misfire_policy \"{}\", which takes {}", strategy,
-                                       to_string(cron->misfire_policy), agrees));
-  }
+// Of a schedule, the strategy and the misfire policy are one thing under two names.
+void require_agreement(const CronTrigger& cron, MisfirePolicy strategy, const std::string& at) {
+  if (cron.misfire_policy == strategy) return;
+  throw InvalidField(at,
+                     fmt::format("must equal the misfire_policy, which is \"{}\", not \"{}\"; one of them is enough",
+                                 to_string(cron.misfire_policy), to_string(strategy)));
 }
 
 template <class Started>
@@ -205,6 +196,7 @@ void write_event(JsonWriter& out, const EventTrigger& event) {
     }
     out.end_array();
   }
+  out.key("dedupe_by").string(to_string(event.dedupe_by));
   out.end_object();
 }
 
@@ -219,6 +211,10 @@ std::optional<MisfirePolicy> parse_misfire_policy(std::string_view text) {
 std::string_view to_string(Overlap overlap) { return kOverlaps.at(static_cast<std::size_t>(overlap)); }
 
 std::optional<Overlap> parse_overlap(std::string_view text) { return parse_word<Overlap>(kOverlaps, text); }
+
+std::string_view to_string(DedupeBy dedupe_by) { return kDedupeBy.at(static_cast<std::size_t>(dedupe_by)); }
+
+std::optional<DedupeBy> parse_dedupe_by(std::string_view text) { return parse_word<DedupeBy>(kDedupeBy, text); }
 
 std::string_view to_string(Disposition disposition) { return kDispositions.at(static_cast<std::size_t>(disposition)); }
 
@@ -240,6 +236,8 @@ ActivitySettings ActivitySettings::parse(const Json& document, const std::string
     settings.start = read_tasks(*tasks, reader.pointer("tasks"));
   }
 
+  const auto strategy = reader.word("dedupe_key_strategy", parse_misfire_policy, "skip, catchup, compress");
+  settings.dedupe_key_strategy = strategy;
   const Json* trigger = reader.object("trigger");
   if (trigger == nullptr) throw InvalidField(reader.pointer("trigger"), "is required");
   FieldReader triggers(*trigger, reader.pointer("trigger"));
@@ -247,14 +245,12 @@ ActivitySettings ActivitySettings::parse(const Json& document, const std::string
   const Json* event = triggers.object("event");
   triggers.done();
   if (is_first(triggers, reader.pointer("trigger"), "cron", cron, "event", event)) {
-    settings.trigger = read_cron(*cron, triggers.pointer("cron"));
+    settings.trigger = read_cron(*cron, triggers.pointer("cron"), strategy);
+    if (strategy) require_agreement(*settings.cron(), *strategy, reader.pointer("dedupe_key_strategy"));
   } else {
     settings.trigger = read_event(*event, triggers.pointer("event"));
   }
 
-  if (const auto strategy = reader.string("dedupe_key_strategy")) {
-    check_strategy(settings, *strategy, reader.pointer("dedupe_key_strategy"));
-  }
   reader.done();
   return settings;
 }
@@ -278,7 +274,9 @@ std::string ActivitySettings::to_json() const {
   } else {
     write_event(out, *event());
   }
-  out.end_object().end_object();
+  out.end_object();
+  if (dedupe_key_strategy) out.key("dedupe_key_strategy").string(to_string(*dedupe_key_strategy));
+  out.end_object();
   return out.take();
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "core/field.h"
 
 namespace hapax {
@@ -136,31 +138,47 @@ TEST(Activity, TakesAnEqualsOfNull) {
   EXPECT_EQ(settings.event()->where.at(0).value, "null");
 }
 
-TEST(Activity, TakesADedupeKeyStrategyThatAgreesWithTheMisfirePolicy) {
+TEST(Activity, DedupeKeyStrategyEqualsTheMisfirePolicy) {
   const auto with = [](std::string_view policy, std::string_view strategy) {
-    std::string text = by_cron(R"(,"misfire_policy":")" + std::string(policy) + '"');
+    std::string text = by_cron(policy.empty() ? "" : R"(,"misfire_policy":")" + std::string(policy) + '"');
     text.insert(text.size() - 1, R"(,"dedupe_key_strategy":")" + std::string(strategy) + '"');
-    return error_of(text);
+    return text;
   };
-  EXPECT_EQ(with("skip", "per_occurrence"), "");
-  EXPECT_EQ(with("catchup", "per_occurrence"), "");
-  EXPECT_EQ(with("compress", "per_window"), "");
-  EXPECT_EQ(with("compress", "per_occurrence"),
-            R"(/at/dedupe_key_strategy "per_occurrence" does not agree with the misfire_policy "compress", )"
-            "which takes per_window");
-  EXPECT_EQ(with("catchup", "per_window"),
-            R"(/at/dedupe_key_strategy "per_window" does not agree with the misfire_policy "catchup", )"
-            "which takes per_occurrence");
-  EXPECT_THAT(with("skip", "per_event"), HasSubstr("does not agree"));
-  EXPECT_EQ(with("skip", "by_hash"),
-            R"(/at/dedupe_key_strategy must be one of per_occurrence, per_window, per_event, not "by_hash")");
+  constexpr std::array<std::string_view, 3> kPolicies{"skip", "catchup", "compress"};
+  for (const std::string_view policy : kPolicies) {
+    for (const std::string_view strategy : kPolicies) {
+      EXPECT_EQ(error_of(with(policy, strategy)),
+                policy == strategy
+                    ? ""
+                    : "/at/dedupe_key_strategy must equal the misfire_policy, which is \"" + std::string(policy) +
+                          "\", not \"" + std::string(strategy) + "\"; one of them is enough");
+    }
+    const ActivitySettings alone = parse(with("", policy));
+    EXPECT_EQ(to_string(*alone.dedupe_key_strategy), policy);
+    EXPECT_EQ(to_string(alone.cron()->misfire_policy), policy) << "it stands for the policy that is not given";
+  }
+  EXPECT_FALSE(parse(by_cron(R"(,"misfire_policy":"compress")")).dedupe_key_strategy) << "only what was given is kept";
+  EXPECT_EQ(error_of(with("skip", "per_window")),
+            R"(/at/dedupe_key_strategy must be one of skip, catchup, compress, not "per_window")");
 }
 
-TEST(Activity, TakesPerEventAloneForEvents) {
+TEST(Activity, DedupeKeyStrategyOfEventsIsKept) {
   constexpr std::string_view kBegin = R"({"workflow":{"type":"t"},"trigger":{"event":{}},"dedupe_key_strategy":)";
-  EXPECT_EQ(error_of(std::string(kBegin) + R"("per_event"})"), "");
-  EXPECT_EQ(error_of(std::string(kBegin) + R"("per_window"})"),
-            R"(/at/dedupe_key_strategy "per_window" does not agree with an event trigger, which takes per_event)");
+  const ActivitySettings settings = parse(std::string(kBegin) + R"("catchup"})");
+  EXPECT_EQ(settings.dedupe_key_strategy, MisfirePolicy::catchup);
+  EXPECT_EQ(ActivitySettings::parse(parse_json(settings.to_json())), settings);
+  EXPECT_THAT(error_of(std::string(kBegin) + R"("per_event"})"), StartsWith("/at/dedupe_key_strategy must be one of"));
+}
+
+TEST(Activity, EventsAreTheSameByTheirIdOrBySourceAndId) {
+  const auto by = [](const std::string& word) { return triggered_by(R"({"event":{"dedupe_by":")" + word + R"("}})"); };
+  EXPECT_EQ(parse(triggered_by(R"({"event":{}})")).event()->dedupe_by, DedupeBy::id);
+  EXPECT_EQ(parse(by("id")).event()->dedupe_by, DedupeBy::id);
+  const ActivitySettings settings = parse(by("source_and_id"));
+  EXPECT_EQ(settings.event()->dedupe_by, DedupeBy::source_and_id);
+  EXPECT_EQ(ActivitySettings::parse(parse_json(settings.to_json())), settings);
+  EXPECT_EQ(error_of(by("source")), R"(/at/trigger/event/dedupe_by must be one of id, source_and_id, not "source")");
+  EXPECT_THAT(error_of(by_cron(R"(,"dedupe_by":"id")")), StartsWith("/at/trigger/cron/dedupe_by is not known here"));
 }
 
 TEST(Activity, IdIsANameWithoutAColon) {

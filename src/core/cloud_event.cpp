@@ -13,7 +13,7 @@ namespace hapax {
 
 namespace {
 
-constexpr std::size_t kMaxAttributeName = 20, kMaxEventId = 255;  // in bytes
+constexpr std::size_t kMaxEventId = 255;  // in bytes
 
 Json make_string(std::string_view text) {
   Json value;
@@ -25,14 +25,13 @@ Json make_string(std::string_view text) {
 bool is_data(std::string_view name) { return name == "data" || name == "data_base64"; }
 
 bool is_attribute_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxAttributeName &&
+  return !name.empty() &&
          std::all_of(name.begin(), name.end(), [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
 }
 
 void check_attribute(const std::string& name, const Json& value, const std::string& at) {
   if (!is_attribute_name(name)) {
-    throw InvalidField(
-        at, fmt::format("is no name of an attribute: 1 to {} of the characters a-z and 0-9", kMaxAttributeName));
+    throw InvalidField(at, "is no name of an attribute, which has only the characters a-z and 0-9");
   }
   if (value.is(Json::Kind::string) || value.is(Json::Kind::boolean)) return;
   const auto number = value.as_int();
@@ -102,6 +101,13 @@ std::pair<std::string, Json> read_data(std::string_view content_type, std::strin
       throw InvalidField("/data", fmt::format("is no JSON, though its content type is {}: {}", type, error.what()));
     }
   }
+  if (type.empty()) {
+    try {
+      return {"data", parse_json(body)};
+    } catch (const InvalidJson&) {
+      // Then it is any bytes.
+    }
+  }
   if (type.starts_with("text/") && is_valid_utf8(body)) return {"data", make_string(body)};
   return {"data_base64", make_string(to_base64(body))};
 }
@@ -157,6 +163,21 @@ void CloudEvent::assign_id(std::string new_id) {
   id_assigned = true;
   std::erase_if(document.members, [](const auto& member) { return member.first == "id"; });
   document.members.emplace(document.members.begin(), "id", make_string(id));
+}
+
+EventHash CloudEvent::hash() const {
+  Json parts;
+  parts.kind = Json::Kind::array;
+  parts.items = {make_string("hapax.event/1"), make_string(type), make_string(source),
+                 subject ? make_string(*subject) : Json()};
+  for (const std::string_view name : {"data", "data_base64"}) {
+    if (const Json* value = document.find(name)) parts.items.insert(parts.items.end(), {make_string(name), *value});
+  }
+  return {sha256(canonical_json(parts))};
+}
+
+std::string CloudEvent::occurrence(DedupeBy dedupe_by) const {
+  return dedupe_by == DedupeBy::id ? id : fmt::format("{}:{}", source, id);
 }
 
 CloudEvent read_binary_event(const std::vector<std::pair<std::string, std::string>>& attributes,

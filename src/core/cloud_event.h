@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/activity.h"
+#include "core/hash.h"
 #include "core/json.h"
 
 namespace hapax {
@@ -28,12 +29,20 @@ struct CloudEvent {
   // The event's id from now on, in its document too.
   void assign_id(std::string new_id);
 
+  // What makes it this event and no other, and what a second delivery is compared by: type, source, subject and data. Not its
+  // id; nor time, dataschema, datacontenttype, tracing and other extensions, which may differ between deliveries.
+  EventHash hash() const;
+
+  // What its runs are called by: see DedupeBy.
+  std::string occurrence(DedupeBy dedupe_by) const;
+
   // The `data` member; null if there is none, or if it came as `data_base64`.
   const Json* data() const { return document.find("data"); }
 };
 
 // Reads one in binary mode: attributes from headers without their `ce-` prefix, lower case and percent-decoded; the
-// body is the data. A JSON body (by its content type) is data, a text one a JSON string, anything else data_base64.
+// body is the data. A JSON body (by its content type, or without one if it parses) is data, a text one a JSON string,
+// anything else data_base64.
 // Throws InvalidField, pointing to "/data" or to the attribute.
 CloudEvent read_binary_event(const std::vector<std::pair<std::string, std::string>>& attributes,
                              std::string_view content_type, std::string_view body);

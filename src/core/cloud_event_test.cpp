@@ -135,6 +135,13 @@ TEST(BinaryEvent, TakesAJsonBodyAsData) {
       "/data is no JSON, though its content type is application/json: line 1, column 2: the document ends too early");
 }
 
+TEST(BinaryEvent, WithoutAContentTypeIsJsonIfItParses) {
+  EXPECT_EQ(document_of("", R"({"a":1})"), document_of("application/json", R"({"a":1})"));
+  EXPECT_THAT(document_of("", "7"), StartsWith(R"({"data":7,)"));
+  EXPECT_THAT(document_of("", R"({"a":1)"), StartsWith(R"({"data_base64":)"));
+  EXPECT_THAT(document_of("", R"({"a":1,"a":2})"), StartsWith(R"({"data_base64":)"));
+}
+
 TEST(BinaryEvent, TakesATextAsAString) {
   EXPECT_THAT(document_of("text/plain", "h\xC3\xA9llo \"x\""), StartsWith("{\"data\":\"h\xC3\xA9llo \\\"x\\\"\","));
   EXPECT_THAT(document_of("text/plain; charset=latin1", "h\xE9llo"), StartsWith(R"({"data_base64":"aOlsbG8=",)"));
@@ -154,6 +161,36 @@ TEST(BinaryEvent, RefusesBadAttributes) {
   EXPECT_THAT(binary_error({{"datacontenttype", "x"}}, "", ""), StartsWith("/datacontenttype must not be a header"));
   EXPECT_THAT(binary_error({{"source", "\xFF"}}, "", ""), StartsWith("/source must be UTF-8"));
   EXPECT_THAT(binary_error({{"under_score", "x"}}, "", ""), StartsWith("/under_score is no name of an attribute"));
+}
+
+TEST(CloudEvent, TakesNamesOfAttributesOfAnyLength) {
+  const std::string name(40, 'n');
+  EXPECT_EQ(parse(",\"" + name + "\":\"x\"").document.find(name)->text, "x");
+  EXPECT_THAT(binary_error({{"under_score", "x"}}, "", ""), StartsWith("/under_score is no name of an attribute"));
+}
+
+TEST(EventHash, IsOfTypeSourceSubjectAndData) {
+  const auto hash = [](const std::string& text) { return CloudEvent::parse(parse_json(text)).hash(); };
+  const std::string begin = R"({"specversion":"1.0","id":"e1","type":"t","source":"/s")";
+  const EventHash one = hash(begin + R"(,"subject":"x","data":{"a":1,"b":2}})");
+  for (const char* same :
+       {R"(,"subject":"x","data":{"b":2.0,"a":1}})",
+        R"(,"data":{"a":1,"b":2},"subject":"x","time":"2026-01-01T00:00:00Z"})",
+        R"(,"subject":"x","data":{"a":1,"b":2},"dataschema":"urn:a","datacontenttype":"application/vnd.x+json"})",
+        R"(,"subject":"x","data":{"a":1,"b":2},"traceparent":"00-1","tracestate":"y","extension":5})"}) {
+    EXPECT_EQ(hash(begin + same), one) << same;
+  }
+  EXPECT_EQ(hash(R"({"specversion":"1.0","id":"e2","type":"t","source":"/s","subject":"x","data":{"a":1,"b":2}})"),
+            one);
+  for (const std::string& other :
+       {begin + R"(,"data":{"a":1,"b":2}})", begin + R"(,"subject":"y","data":{"a":1,"b":2}})",
+        begin + R"(,"subject":"x","data":{"a":1}})", begin + R"(,"subject":"x"})",
+        begin + R"(,"subject":"x","data":null})", begin + R"(,"subject":"x","data_base64":"YQ=="})",
+        std::string(R"({"specversion":"1.0","type":"u","source":"/s","subject":"x","data":{"a":1,"b":2}})"),
+        std::string(R"({"specversion":"1.0","type":"t","source":"/r","subject":"x","data":{"a":1,"b":2}})")}) {
+    EXPECT_NE(hash(other), one) << other;
+  }
+  EXPECT_NE(hash(begin + R"(,"data":"YQ=="})"), hash(begin + R"(,"data_base64":"YQ=="})"));
 }
 
 TEST(Matching, ComparesTypeSourceAndSubject) {

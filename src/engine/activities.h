@@ -21,7 +21,10 @@ struct ActivityView {
   std::optional<Time> paused_at;
   bool from_file = false;  // the configuration file has it: it cannot be changed over the API
   Time created_at, updated_at;
-  std::vector<Time> next;         // the next five firings of its schedule, unless it is paused or not enabled
+  // The next five firings of its schedule that have not fired, unless it is paused or not enabled.
+  std::vector<Time> next;
+  std::optional<Time>
+      fired_ahead_until;          // the clock ran ahead: its schedule has fired up to then, which is still to come
   std::vector<ActivityRun> last;  // the last five firings, newest first
 };
 
@@ -46,6 +49,15 @@ struct EventReceipt {
   std::string id;
   bool id_assigned = false;
   std::vector<std::string> started, duplicates, conflicts;  // workflow ids
+
+  // Nothing came of it, and its sender should know: another event had that id.
+  bool is_refused() const { return started.empty() && !conflicts.empty(); }
+};
+
+// The firings of a schedule that are to be made up for: from `from` to `to`, both included.
+struct Backfill {
+  Time from, to;
+  bool force = false;  // also those that a compressed or a caught-up run covers
 };
 
 class Activities {
@@ -71,14 +83,17 @@ class Activities {
   virtual void trigger(const std::string& name_space, const std::string& id,
                        const std::optional<std::string>& request_key, Reply<std::optional<Triggered>> reply) = 0;
 
-  // Starts what the schedule would have fired from `from` to `to`, both included, unless it ran already; oldest first. A run that is
-  // there already is answered as `duplicate`. Nothing if there is no such activity. Throws InvalidField if it has no schedule, the
-  // times are in the wrong order or in the future, or there are more than kMaxBackfill.
+  // Starts what the schedule would have fired and what did not run; oldest first. Answers with a row for each firing: one that
+  // ran, or that a compressed or caught-up run covers, is `duplicate`, and says which. By force those that are covered are started
+  // too, under their own ids, unless the run of that id is still open; not those that ran in time. Nothing if there is no such
+  // activity. Throws InvalidField if it has no schedule, the times are in the wrong order or in the future, or there are more than
+  // kMaxBackfill.
   static constexpr std::size_t kMaxBackfill = 1000;
-  virtual void backfill(const std::string& name_space, const std::string& id, Time from, Time to,
+  virtual void backfill(const std::string& name_space, const std::string& id, const Backfill& wanted,
                         Reply<std::optional<std::vector<ActivityRun>>> reply) = 0;
 
-  // Starts what waits for these events. The receipts are in their order. One without an id is given one.
+  // Starts what waits for these events. The receipts are in their order. One without an id is given one. Throws InvalidField for one
+  // whose workflow id would be too long: then nothing was started.
   static constexpr std::size_t kMaxEvents = 1000;
   virtual void deliver(const std::string& name_space, std::vector<CloudEvent> events,
                        Reply<std::vector<EventReceipt>> reply) = 0;

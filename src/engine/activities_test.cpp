@@ -1,16 +1,4 @@
-#include "engine/activities.h"
-
-#include <gmock/gmock.h>
-
-#include <chrono>
-#include <functional>
-#include <thread>
-
-#include "core/field.h"
-#include "engine/local_engine.h"
-#include "store/forwarding_store.h"
-#include "store/memory/memory_store.h"
-#include "support/manual_clock.h"
+#include "engine/activities_test.h"
 
 namespace hapax {
 namespace {
@@ -23,159 +11,6 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr auto kLong = 20s;  // longer than any test takes; a test that waits this long has failed
-const std::string kNamespace = "default";
-
-// One server's view of a store that others use too: it hears no changes, and dies before the n-th write of a firing.
-class Server final : public ForwardingStore {
- public:
-  explicit Server(std::shared_ptr<Store> store) : ForwardingStore(std::move(store)), rows_(*this) {}
-
-  void die_before(int writes) { left_ = writes; }
-  bool dead() const { return left_ < 0; }
-
-  void watch(std::function<void()>) override {}
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
-    write();
-    return store_->submit(submissions, waiters);
-  }
-  ActivityRows& activities() override { return rows_; }
-
- private:
-  class Rows final : public ActivityRows {
-   public:
-    explicit Rows(Server& server) : server_(server) {}
-    std::optional<ActivityRow> find(const std::string& name_space, const std::string& id) override {
-      return real().find(name_space, id);
-    }
-    std::vector<ActivityRow> list(const ActivityFilter& filter) override { return real().list(filter); }
-    std::vector<bool> change(std::span<const ActivityChange> changes) override {
-      server_.write();
-      return real().change(changes);
-    }
-    DueActivities due(std::int32_t limit) override {
-      if (server_.dead()) throw Failure(Failure::Code::unavailable, "dead");
-      return real().due(limit);
-    }
-    std::vector<ActivityRun> record(std::span<const ActivityRun> runs) override {
-      server_.write();
-      return real().record(runs);
-    }
-    std::vector<ActivityRun> runs(const RunFilter& filter) override { return real().runs(filter); }
-    std::int64_t purge_runs(Time before, std::int32_t limit) override { return real().purge_runs(before, limit); }
-
-   private:
-    ActivityRows& real() { return server_.store_->activities(); }
-    Server& server_;
-  };
-
-  void write() {
-    if (left_ == kForever) return;
-    if (--left_ < 0) throw Failure(Failure::Code::unavailable, "dead");
-  }
-
-  static constexpr int kForever = 1'000'000;
-  std::atomic<int> left_ = kForever;
-  Rows rows_;
-};
-
-class ActivitiesTest : public ::testing::Test {
- protected:
-  void start() { engine_ = start_engine(std::make_shared<Server>(store_), options_); }
-  void stop() { engine_.reset(); }
-
-  static ActivitySettings settings(const std::string& trigger,
-                                   const std::string& start = R"("workflow":{"type":"report"})") {
-    return ActivitySettings::parse(parse_json("{" + start + R"(,"trigger":)" + trigger + "}"));
-  }
-  static ActivitySettings cron(const std::string& expression, const std::string& more = "") {
-    return settings(R"({"cron":{"expression":")" + expression + "\"" + (more.empty() ? "" : "," + more) + "}}");
-  }
-
-  Activities& activities() { return engine_->activities(); }
-  ActivityView put(const ActivitySettings& activity) { return activities().put(kNamespace, "a", activity); }
-
-  std::vector<ActivityRun> runs() {
-    const auto page = activities().runs(kNamespace, "a", "", 1000);
-    return page ? page->runs : std::vector<ActivityRun>();
-  }
-  std::vector<ActivityRun> runs_once_there(std::size_t count) {
-    eventually([&] { return runs().size() >= count; });
-    return runs();
-  }
-  std::vector<Execution> workflows() {
-    ListFilter filter;
-    filter.name_space = kNamespace;
-    filter.kind = Kind::workflow;
-    filter.limit = 1000;
-    return store_->list(filter);
-  }
-  std::vector<std::string> workflow_ids() {
-    std::vector<std::string> ids;
-    for (const Execution& run : workflows()) ids.push_back(*run.idempotency_key);
-    std::sort(ids.begin(), ids.end());
-    return ids;
-  }
-  // Nothing of a firing is under way.
-  void settled() {
-    eventually([&] {
-      const auto due = store_->activities().due(100);
-      const auto row = store_->activities().find(kNamespace, "a");
-      return due.rows.empty() && row && row->document.find(R"("pending":[])") != std::string::npos;
-    });
-  }
-
-  static void eventually(const std::function<bool()>& condition) {
-    const auto end = std::chrono::steady_clock::now() + kLong;
-    while (!condition()) {
-      ASSERT_LT(std::chrono::steady_clock::now(), end) << "it never came";
-      std::this_thread::sleep_for(2ms);
-    }
-  }
-
-  void complete_all_workflows() {
-    ClaimRequest request;
-    request.name_space = kNamespace;
-    request.queues = {"default"};
-    request.tasks = false;
-    request.workflows = true;
-    request.limit = 100;
-    const auto claimed = store_->claim(std::span(&request, 1));
-    for (const Execution& run : claimed.front().executions) {
-      Turn turn;
-      turn.token = {run.id, run.attempt, *run.lease_secret};
-      turn.end = Turn::Completed{};
-      ASSERT_TRUE(store_->commit_turns(std::span(&turn, 1)).front().accepted);
-    }
-  }
-
-  std::vector<EventReceipt> deliver(const std::vector<std::string>& texts) {
-    std::vector<CloudEvent> events;
-    for (const std::string& text : texts) events.push_back(CloudEvent::parse(parse_json(text)));
-    return await<std::vector<EventReceipt>>(
-        [&](auto reply) { activities().deliver(kNamespace, std::move(events), std::move(reply)); });
-  }
-  static std::string event(const std::string& id, const std::string& data = "1") {
-    const std::string id_member = id.empty() ? "" : R"("id":")" + id + "\",";
-    return R"({"specversion":"1.0",)" + id_member + R"("source":"/shop","type":"paid","data":)" + data + "}";
-  }
-  std::optional<std::vector<ActivityRun>> backfill(Time from, Time to) {
-    return await<std::optional<std::vector<ActivityRun>>>(
-        [&](auto reply) { activities().backfill(kNamespace, "a", from, to, std::move(reply)); });
-  }
-  std::optional<Triggered> trigger(const std::string& id, const std::optional<std::string>& key) {
-    return await<std::optional<Triggered>>(
-        [&](auto reply) { activities().trigger(kNamespace, id, key, std::move(reply)); });
-  }
-
-  ManualClock clock_;
-  std::shared_ptr<Store> store_ = open_memory_store(clock_);
-  EngineOptions options_;
-  std::unique_ptr<LocalEngine> engine_;
-};
-
-auto disposed(Disposition disposition) { return Field("disposition", &ActivityRun::disposition, disposition); }
 
 TEST_F(ActivitiesTest, AScheduleFiresUnderItsDeterministicId) {
   start();
@@ -321,53 +156,51 @@ TEST_F(ActivitiesTest, TriggeredTwiceWithOneKeyItRunsOnce) {
   EXPECT_FALSE(trigger("unknown", std::nullopt));
 }
 
-TEST_F(ActivitiesTest, BackfillMakesUpForWhatWasSkippedAndRunsNothingTwice) {
+// As it is with a store that is slow: each look takes seconds, and the clock goes on.
+TEST_F(ActivitiesTest, AnHourOfSecondsIsOneStretchHoweverSlowTheStoreIs) {
+  for (const std::string policy : {"catchup", "compress"}) {
+    store_ = open_memory_store(clock_);
+    start();
+    put(cron("* * * * * *", R"("misfire_grace":"5s","misfire_policy":")" + policy + "\""));
+    settled();
+    stop();
+    clock_.advance(1h);
+    auto slow = std::make_shared<Server>(store_);
+    slow->on_write([&] { clock_.advance(700ms); });
+    auto server = start_engine(slow, options_);
+    const Time end = clock_.now();
+    eventually([&] {
+      const auto newest = store_->activities().runs({kNamespace, "a", std::nullopt, 1});
+      return !newest.empty() && newest.front().at > end;
+    });
+    server.reset();
+    std::map<Disposition, int> rows;
+    int compressed_runs = 0;
+    RunFilter filter{kNamespace, "a", std::nullopt, 100'000};
+    for (const ActivityRun& run : store_->activities().runs(filter)) {
+      ++rows[run.disposition];
+      compressed_runs += run.window ? 1 : 0;
+    }
+    EXPECT_GE(rows[Disposition::ran], 5);
+    EXPECT_EQ(rows[Disposition::caught_up], policy == "catchup" ? 10 : 0);
+    EXPECT_EQ(compressed_runs, policy == "compress" ? 1 : 0);
+  }
+}
+
+TEST_F(ActivitiesTest, AfterAClockThatRanAheadNextIsWhatHasNotFired) {
   start();
-  put(cron("* * * * *", R"("misfire_grace":"30s")"));
-  clock_.advance(1min);
-  runs_once_there(1);
-  settled();
-  stop();
-  clock_.advance(2min + 40s);
-  start();
+  put(cron("0 * * * *"));
+  clock_.advance(3h);
   runs_once_there(3);
   settled();
-  const auto filled = backfill(ManualClock::kStart, clock_.now());
-  EXPECT_THAT(*filled, ElementsAre(disposed(Disposition::caught_up), disposed(Disposition::duplicate),
-                                   disposed(Disposition::caught_up), disposed(Disposition::caught_up)));
-  EXPECT_THAT(runs(), ElementsAre(disposed(Disposition::caught_up), disposed(Disposition::caught_up),
-                                  disposed(Disposition::ran), disposed(Disposition::caught_up)));
-  EXPECT_THAT(*backfill(ManualClock::kStart, clock_.now()), Each(disposed(Disposition::duplicate)));
-  EXPECT_THAT(workflow_ids(), SizeIs(4));
-  EXPECT_THROW(backfill(clock_.now(), clock_.now() + 1h), InvalidField);
-  EXPECT_THROW(backfill(clock_.now() - std::chrono::days(300), clock_.now()), InvalidField);
-}
-
-TEST_F(ActivitiesTest, AnEventStartsOnceAndOtherContentIsAConflict) {
-  start();
-  put(settings(R"({"event":{"type":"paid"}})"));
-  const auto first = deliver({event("e1"), event("e2"), event("")});
-  EXPECT_THAT(first[0].started, ElementsAre("activity-a:e1"));
-  EXPECT_THAT(first[1].started, ElementsAre("activity-a:e2"));
-  EXPECT_TRUE(first[2].id_assigned);
-  EXPECT_THAT(first[2].started, ElementsAre("activity-a:" + first[2].id));
-  const auto again = deliver({event("e1"), event("e2", "2"), event("e1")});
-  EXPECT_THAT(again[0].duplicates, ElementsAre("activity-a:e1"));
-  EXPECT_THAT(again[1].conflicts, ElementsAre("activity-a:e2"));
-  EXPECT_THAT(again[2].duplicates, ElementsAre("activity-a:e1"));
-  EXPECT_THAT(workflow_ids(), SizeIs(3));
-  EXPECT_THAT(runs(), AllOf(SizeIs(3), Each(disposed(Disposition::ran))));
-}
-
-TEST_F(ActivitiesTest, AnEventInAPauseIsSkippedAndMadeUpForWhenItComesAgain) {
-  start();
-  put(settings(R"({"event":{"type":"paid"}})"));
-  activities().set_paused(kNamespace, "a", true);
-  EXPECT_THAT(deliver({event("e1")})[0].started, IsEmpty());
-  EXPECT_THAT(runs(), ElementsAre(disposed(Disposition::skipped)));
-  activities().set_paused(kNamespace, "a", false);
-  EXPECT_THAT(deliver({event("e1")})[0].started, SizeIs(1));
-  EXPECT_THAT(runs(), ElementsAre(disposed(Disposition::caught_up)));
+  EXPECT_FALSE(activities().find(kNamespace, "a")->fired_ahead_until);
+  clock_.advance(-2h - 30min);
+  const ActivityView view = *activities().find(kNamespace, "a");
+  EXPECT_EQ(view.next.front(), ManualClock::kStart + 4h);
+  EXPECT_EQ(view.fired_ahead_until, ManualClock::kStart + 3h);
+  const ActivityView other = put(cron("30 * * * *"));
+  EXPECT_EQ(other.next.front(), ManualClock::kStart + 1h + 30min) << "another schedule begins now";
+  EXPECT_FALSE(other.fired_ahead_until);
 }
 
 TEST_F(ActivitiesTest, AListOfTasksIsRunUnderDeterministicNames) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+
 #include "core/field.h"
 #include "engine/start_run.h"
 
@@ -9,8 +11,16 @@ namespace hapax {
 
 // A run that an event asks for.
 struct Delivery::Asked {
+  enum class Outcome : std::uint8_t {
+    started,
+    duplicate,
+    conflict,
+    taken
+  };  // taken: by an event that only the ledger knows
+
   std::size_t event = 0;
   ActivityRun run;
+  Outcome outcome = Outcome::started;
 };
 
 struct Delivery::Work {
@@ -37,23 +47,48 @@ constexpr std::chrono::milliseconds kKnownFor{100};
 constexpr std::int32_t kPage = 1000;
 constexpr std::size_t kMaxWorkflowId = 255;
 
+InvalidField too_long(const std::string& at, const ActivityRecord& record, const CloudEvent& event, std::size_t size) {
+  const bool with_source = record.settings.event()->dedupe_by == DedupeBy::source_and_id;
+  const bool source = with_source && event.source.size() > event.id.size();
+  return {
+      at + (source ? "/source" : "/id"),
+      fmt::format("is too long: the workflow id \"activity-{}:{}\" would have {} bytes, and {} is the most. Nothing "
+                  "was started",
+                  record.id, with_source ? "{source}:{id}" : "{id}", size, kMaxWorkflowId)};
+}
+
 }  // namespace
 
-void Delivery::tell(EventReceipt& receipt, Asked& asked, const SubmitResult& result) {
-  const std::string& workflow_id = asked.run.workflow_id;
+// The inputs of two runs may differ although the event is the same: the activity has changed, or an attribute that does not count.
+// So the events are compared: with the one in the input of the run that is there, or if that is purged with the ledger's.
+void Delivery::judge(Asked& asked, const SubmitResult& result) {
+  using Outcome = Asked::Outcome;
   if (const auto* refusal = std::get_if<Refusal>(&result)) {
     if (refusal->code == Refusal::Code::store_corrupt) throw Failure(Failure::Code::corrupt, refusal->message);
     if (refusal->code != Refusal::Code::idempotency_conflict) throw InvalidField(refusal->pointer, refusal->message);
-    receipt.conflicts.push_back(workflow_id);
-    asked.run.disposition = Disposition::duplicate;
-    asked.run.why = "a workflow of this id was there already, with other content";
-  } else if (std::get<Receipt>(result).created) {
-    receipt.started.push_back(workflow_id);
+    const auto started_by = event_of_run(*refusal->existing);
+    asked.outcome = !started_by                            ? Outcome::taken
+                    : *started_by == asked.run.event->hash ? Outcome::duplicate
+                                                           : Outcome::conflict;
   } else {
-    receipt.duplicates.push_back(workflow_id);
-    asked.run.disposition = Disposition::duplicate;
-    asked.run.why = "the workflow was there already";
+    asked.outcome = std::get<Receipt>(result).created ? Outcome::started : Outcome::duplicate;
   }
+  if (asked.outcome == Outcome::started) return;
+  asked.run.disposition = Disposition::duplicate;
+  asked.run.why = asked.outcome == Outcome::conflict ? "another event of this id had started the workflow"
+                                                     : "the workflow was there already";
+}
+
+void Delivery::tell(EventReceipt& receipt, const Asked& asked, const ActivityRun& row) {
+  using Outcome = Asked::Outcome;
+  Outcome outcome = asked.outcome;
+  if (outcome == Outcome::taken) {
+    outcome = row.event && row.event->hash == asked.run.event->hash ? Outcome::duplicate : Outcome::conflict;
+  }
+  auto& list = outcome == Outcome::started     ? receipt.started
+               : outcome == Outcome::duplicate ? receipt.duplicates
+                                               : receipt.conflicts;
+  list.push_back(asked.run.workflow_id);
 }
 
 void Delivery::forget(const std::string& name_space) {
@@ -100,23 +135,22 @@ void Delivery::deliver(const std::string& name_space, std::vector<CloudEvent> ev
       ActivityRun run;
       run.name_space = name_space;
       run.activity = record.id;
-      run.occurrence = event.id;
+      run.occurrence = event.occurrence(record.settings.event()->dedupe_by);
       run.cause = Cause::event;
       run.at = now;
+      run.event = FiringEvent{event.id, event.source, event.hash()};
       if (record.position.paused()) {
         run.disposition = Disposition::skipped;
         run.why = "the activity was paused";
         work->skipped.push_back(std::move(run));
         continue;
       }
-      run.workflow_id = activity_workflow_id(record.id, event.id);
+      run.workflow_id = activity_workflow_id(record.id, run.occurrence);
       if (run.workflow_id.size() > kMaxWorkflowId) {
         const std::string at = events.size() > 1 ? fmt::format("/{}", work->receipts.size() - 1) : "";
-        throw InvalidField(at + "/id",
-                           fmt::format("is too long: the workflow id \"activity-{}:…\" would have more than {} bytes",
-                                       record.id, kMaxWorkflowId));
+        throw too_long(at, record, event, run.workflow_id.size());
       }
-      requests.push_back(run_request(record.id, record.settings, event.id, {{}, &event}));
+      requests.push_back(run_request(record.id, record.settings, run.occurrence, {{}, &event}));
       work->asked.push_back({work->receipts.size() - 1, std::move(run)});
     }
   }
@@ -124,8 +158,7 @@ void Delivery::deliver(const std::string& name_space, std::vector<CloudEvent> ev
   starter_.start(name_space, std::move(requests), [this, work](Answer<std::vector<SubmitResult>> answer) {
     work->guard([&] {
       const std::vector<SubmitResult> results = std::move(answer).get();
-      for (std::size_t i = 0; i < results.size(); ++i)
-        tell(work->receipts[work->asked[i].event], work->asked[i], results[i]);
+      for (std::size_t i = 0; i < results.size(); ++i) judge(work->asked[i], results[i]);
       write_down(work);
     });
   });
@@ -133,12 +166,16 @@ void Delivery::deliver(const std::string& name_space, std::vector<CloudEvent> ev
 
 // One that was skipped in a pause and has come again has been made up for, if it was started now.
 void Delivery::write_down(const std::shared_ptr<Work>& work) {
-  std::vector<ActivityRun> runs = std::move(work->skipped);
-  for (Asked& asked : work->asked) runs.push_back(std::move(asked.run));
+  std::vector<ActivityRun> runs;
+  for (const Asked& asked : work->asked) runs.push_back(asked.run);
+  std::move(work->skipped.begin(), work->skipped.end(), std::back_inserter(runs));
   const auto sent = std::make_shared<std::vector<ActivityRun>>(runs);
   starter_.record(std::move(runs), [this, work, sent](Answer<std::vector<ActivityRun>> recorded) {
     work->guard([&] {
       const std::vector<ActivityRun> rows = std::move(recorded).get();
+      for (std::size_t i = 0; i < work->asked.size(); ++i) {
+        tell(work->receipts[work->asked[i].event], work->asked[i], rows[i]);
+      }
       std::vector<ActivityRun> made_up;
       for (std::size_t i = 0; i < rows.size(); ++i) {
         if (rows[i].disposition != Disposition::skipped || (*sent)[i].disposition != Disposition::ran) continue;

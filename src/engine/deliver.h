@@ -18,7 +18,7 @@ class Delivery {
  public:
   explicit Delivery(RunStarter& starter) : starter_(starter) {}
 
-  // Every event has its id. Throws InvalidField for an id that is too long to be part of a workflow id: then nothing was started.
+  // Every event has its id. Throws InvalidField for one that is too long to be part of a workflow id: then nothing was started.
   void deliver(const std::string& name_space, std::vector<CloudEvent> events, Reply<std::vector<EventReceipt>> reply);
 
   // The activities of the namespace have changed.
@@ -34,7 +34,8 @@ class Delivery {
   struct Asked;
   struct Work;
 
-  static void tell(EventReceipt& receipt, Asked& asked, const SubmitResult& result);
+  static void judge(Asked& asked, const SubmitResult& result);
+  static void tell(EventReceipt& receipt, const Asked& asked, const ActivityRun& row);
   void write_down(const std::shared_ptr<Work>& work);
   std::shared_ptr<const Listeners> listeners(const std::string& name_space);
 

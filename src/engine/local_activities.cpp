@@ -4,8 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/field.h"
+#include "engine/backfill.h"
 #include "engine/start_run.h"
 #include "store/activity_rules.h"
 
@@ -16,6 +18,8 @@ namespace {
 constexpr std::string_view kFileNamespace = "default";
 constexpr std::size_t kShown = 5;  // firings to come
 constexpr int kMaxTries = 100;
+constexpr std::int32_t kRunsPage = 1000;
+constexpr Duration kClocksDiffer = std::chrono::minutes(1);  // between servers, at most; more is a clock that is wrong
 
 // The page ends with this run.
 std::string cursor_of(const ActivityRun& run) { return fmt::format("{}.{}", to_ms(run.at), run.occurrence); }
@@ -30,12 +34,14 @@ std::optional<RunFilter::Position> read_cursor(const std::string& cursor) {
   return RunFilter::Position{from_ms(std::stoll(digits)), cursor.substr(dot + 1)};
 }
 
+bool same_schedule(const ActivitySettings& before, const ActivitySettings& after) {
+  return before.cron() && after.cron() && before.cron()->expression == after.cron()->expression &&
+         before.cron()->timezone == after.cron()->timezone;
+}
+
 // The schedule begins anew: another one, or one that was off.
 bool begins_anew(const ActivityRecord& old, const ActivitySettings& settings) {
-  const CronTrigger* before = old.settings.cron();
-  const CronTrigger* after = settings.cron();
-  if (!before || !after) return true;
-  return before->expression != after->expression || before->timezone != after->timezone || !old.settings.enabled;
+  return !same_schedule(old.settings, settings) || !old.settings.enabled;
 }
 
 struct Schedule {
@@ -124,7 +130,11 @@ ActivityRecord LocalActivities::define(const std::string& name_space, const std:
     const bool is_new = record.revision == 0;
     if (!is_new && record.settings == settings) return false;
     if (is_new) record.position.handled_until = now;
-    if (!is_new && begins_anew(record, settings)) record.position.begin_anew(id, now);
+    if (!is_new && begins_anew(record, settings)) {
+      // If the clock ran ahead, what the same schedule has fired does not fire again; another schedule begins now.
+      const Time fired = same_schedule(record.settings, settings) ? record.position.handled_until : now;
+      record.position.begin_anew(id, std::max(now, fired));
+    }
     if (is_new) record.created_at = now;
     record.updated_at = now;
     record.settings = settings;
@@ -189,7 +199,10 @@ ActivityView LocalActivities::view(const ActivityRecord& record, std::int32_t sh
   view.updated_at = record.updated_at;
   if (record.is_scheduled()) {
     const auto [cron, zone] = schedule_of(*record.settings.cron());
-    for (auto at = cron.next(store_.now(), zone); at && view.next.size() < kShown; at = cron.next(*at, zone)) {
+    // Not from now on, if the clock ran ahead before: those up to handled_until have fired.
+    const Time from = std::max(store_.now(), record.position.handled_until);
+    if (from > store_.now() + kClocksDiffer) view.fired_ahead_until = from;
+    for (auto at = cron.next(from, zone); at && view.next.size() < kShown; at = cron.next(*at, zone)) {
       view.next.push_back(*at);
     }
   }
@@ -236,43 +249,59 @@ std::optional<RunsPage> LocalActivities::runs(const std::string& name_space, con
 
 // ---- by hand
 
-// Starts what is missing, then writes it down: the ledger never tells of a run that is not there. A row that says it ran before
-// stays as it is; the answer says `duplicate` for it.
+namespace {
+
+// Of each run, whether it was started now. Another workflow that has the id, of this activity as it was before, stands for the run.
+std::vector<bool> created_by(const std::vector<SubmitResult>& results) {
+  std::vector<bool> created;
+  for (const SubmitResult& result : results) {
+    const auto* refusal = std::get_if<Refusal>(&result);
+    if (refusal && refusal->code == Refusal::Code::store_corrupt)
+      throw Failure(Failure::Code::corrupt, refusal->message);
+    if (refusal && refusal->code != Refusal::Code::idempotency_conflict)
+      throw InvalidField(refusal->pointer, refusal->message);
+    created.push_back(!refusal && std::get<Receipt>(result).created);
+  }
+  return created;
+}
+
+}  // namespace
+
+// Starts what is missing, then writes it down: the ledger never tells of a run that is not there. Answers with what the ledger says;
+// of what was not started now, `duplicate`; of what was, why.
 void LocalActivities::start_and_record(const std::string& name_space, std::vector<SubmitRequest> requests,
                                        std::vector<ActivityRun> runs, Reply<std::vector<ActivityRun>> reply) {
-  starter_.start(
-      name_space, std::move(requests),
-      [this, runs = std::move(runs), reply = std::move(reply)](Answer<std::vector<SubmitResult>> answer) mutable {
-        std::vector<bool> created;
-        try {
-          for (const SubmitResult& result : std::move(answer).get()) {
-            if (const auto* refusal = std::get_if<Refusal>(&result)) {
-              // Another workflow has the id, of this activity as it was before: it stands for this run.
-              if (refusal->code == Refusal::Code::store_corrupt)
-                throw Failure(Failure::Code::corrupt, refusal->message);
-              if (refusal->code != Refusal::Code::idempotency_conflict) {
-                throw InvalidField(refusal->pointer, refusal->message);
-              }
+  std::vector<bool> again;
+  for (const SubmitRequest& request : requests) again.push_back(request.reuse == Reuse::allow_closed);
+  const auto tell = [reply](const std::vector<bool>& created, const std::vector<ActivityRun>& sent,
+                            std::vector<ActivityRun> rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (created[i]) rows[i].why = sent[i].why;
+      if (!created[i]) rows[i].disposition = Disposition::duplicate;
+    }
+    reply(std::move(rows));
+  };
+  const auto record = [this, runs = std::move(runs), again = std::move(again), reply,
+                       tell](Answer<std::vector<SubmitResult>> answer) mutable {
+    try {
+      std::vector<bool> created = created_by(std::move(answer).get());
+      for (std::size_t i = 0; i < runs.size(); ++i) {
+        // Its run is still open: the row that tells of that one holds.
+        if (!created[i] && again[i]) runs[i].disposition = Disposition::duplicate;
+      }
+      starter_.record(
+          runs, [created = std::move(created), sent = runs, reply, tell](Answer<std::vector<ActivityRun>> recorded) {
+            try {
+              tell(created, sent, std::move(recorded).get());
+            } catch (...) {
+              reply(std::current_exception());
             }
-            const auto* receipt = std::get_if<Receipt>(&result);
-            created.push_back(receipt && receipt->created);
-          }
-        } catch (...) {
-          return reply(std::current_exception());
-        }
-        starter_.record(std::move(runs), [created = std::move(created),
-                                          reply = std::move(reply)](Answer<std::vector<ActivityRun>> recorded) {
-          try {
-            std::vector<ActivityRun> rows = std::move(recorded).get();
-            for (std::size_t i = 0; i < rows.size(); ++i) {
-              if (!created[i]) rows[i].disposition = Disposition::duplicate;
-            }
-            reply(std::move(rows));
-          } catch (...) {
-            reply(std::current_exception());
-          }
-        });
-      });
+          });
+    } catch (...) {
+      reply(std::current_exception());
+    }
+  };
+  starter_.start(name_space, std::move(requests), record);
 }
 
 void LocalActivities::trigger(const std::string& name_space, const std::string& id,
@@ -301,40 +330,52 @@ void LocalActivities::trigger(const std::string& name_space, const std::string& 
                    });
 }
 
-void LocalActivities::backfill(const std::string& name_space, const std::string& id, Time from, Time to,
+std::vector<ActivityRun> LocalActivities::runs_between(const std::string& name_space, const std::string& id, Time from,
+                                                       Time to) {
+  RunFilter filter;
+  filter.name_space = name_space;
+  filter.activity = id;
+  filter.after = RunFilter::Position{to + Duration(1), ""};
+  filter.limit = kRunsPage;
+  std::vector<ActivityRun> found;
+  for (;;) {
+    std::vector<ActivityRun> page = store_.activities().runs(filter);
+    const bool last = page.size() < static_cast<std::size_t>(kRunsPage) || page.back().at < from;
+    if (!last) filter.after = RunFilter::Position{page.back().at, page.back().occurrence};
+    std::move(page.begin(), page.end(), std::back_inserter(found));
+    if (last) return found;
+  }
+}
+
+void LocalActivities::backfill(const std::string& name_space, const std::string& id, const Backfill& wanted,
                                Reply<std::optional<std::vector<ActivityRun>>> reply) {
   const auto record = load(name_space, id);
   if (!record) return reply(std::optional<std::vector<ActivityRun>>());
   const CronTrigger* trigger = record->settings.cron();
   if (!trigger) throw InvalidField("", "the activity has no schedule to fill up: events start it");
-  if (to < from) throw InvalidField("/to", "must not be before \"from\"");
-  if (to > store_.now())
+  if (wanted.to < wanted.from) throw InvalidField("/to", "must not be before \"from\"");
+  if (wanted.to > store_.now())
     throw InvalidField("/to", "must not be in the future: the schedule itself fires what is to come");
   const auto [cron, zone] = schedule_of(*trigger);
+  const auto firings = plan_backfill(*record, cron, zone, wanted, runs_between(name_space, id, wanted.from, wanted.to));
+  std::vector<ActivityRun> answer, started;
+  std::vector<std::size_t> places;  // of what is started, in the answer
   std::vector<SubmitRequest> requests;
-  std::vector<ActivityRun> runs;
-  for (auto at = cron.next(from - Duration(1), zone); at && *at <= to; at = cron.next(*at, zone)) {
-    if (runs.size() == kMaxBackfill) {
-      throw InvalidField(
-          "/to", fmt::format("there are more than {} firings in between; \"to\": \"{}\" would be the last of so "
-                             "many",
-                             kMaxBackfill, format_time(runs.back().at)));
-    }
-    ActivityRun run;
-    run.name_space = name_space;
-    run.activity = id;
-    run.occurrence = format_occurrence(*at);
-    run.at = *at;
-    run.disposition = Disposition::caught_up;
-    run.workflow_id = activity_workflow_id(id, run.occurrence);
-    run.why = "backfilled";
-    requests.push_back(run_request(id, record->settings, run.occurrence, {}));
-    runs.push_back(std::move(run));
+  for (const BackfilledFiring& firing : firings) {
+    answer.push_back(firing.run);
+    if (!firing.start) continue;
+    places.push_back(answer.size() - 1);
+    started.push_back(firing.run);
+    requests.push_back(run_request(id, record->settings, firing.run.occurrence, {}));
+    if (firing.again) requests.back().reuse = Reuse::allow_closed;
   }
-  start_and_record(name_space, std::move(requests), std::move(runs),
-                   [reply = std::move(reply)](Answer<std::vector<ActivityRun>> answer) {
+  start_and_record(name_space, std::move(requests), std::move(started),
+                   [answer = std::move(answer), places = std::move(places),
+                    reply = std::move(reply)](Answer<std::vector<ActivityRun>> recorded) mutable {
                      try {
-                       reply(std::optional(std::move(answer).get()));
+                       std::vector<ActivityRun> rows = std::move(recorded).get();
+                       for (std::size_t i = 0; i < rows.size(); ++i) answer[places[i]] = std::move(rows[i]);
+                       reply(std::optional(std::move(answer)));
                      } catch (...) {
                        reply(std::current_exception());
                      }

@@ -43,7 +43,7 @@ class LocalActivities final : public Activities {
                                std::int32_t limit) override;
   void trigger(const std::string& name_space, const std::string& id, const std::optional<std::string>& request_key,
                Reply<std::optional<Triggered>> reply) override;
-  void backfill(const std::string& name_space, const std::string& id, Time from, Time to,
+  void backfill(const std::string& name_space, const std::string& id, const Backfill& wanted,
                 Reply<std::optional<std::vector<ActivityRun>>> reply) override;
   void deliver(const std::string& name_space, std::vector<CloudEvent> events,
                Reply<std::vector<EventReceipt>> reply) override;
@@ -57,6 +57,7 @@ class LocalActivities final : public Activities {
   ActivityRecord define(const std::string& name_space, const std::string& id, const ActivitySettings& settings);
   void take_over_file();
 
+  std::vector<ActivityRun> runs_between(const std::string& name_space, const std::string& id, Time from, Time to);
   ActivityView view(const ActivityRecord& record, std::int32_t shown_runs = 5) const;
   bool is_from_file(const std::string& name_space, const std::string& id) const;
   void refuse_if_from_file(const std::string& name_space, const std::string& id) const;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/canonical_json.h"
+#include "core/field.h"
 #include "core/json_writer.h"
 
 namespace hapax {
@@ -74,6 +75,17 @@ SubmitRequest run_request(std::string_view activity, const ActivitySettings& set
     request.input = task_list_input(std::get<std::vector<ActivitySettings::Task>>(settings.start), firing);
   }
   return request;
+}
+
+std::optional<EventHash> event_of_run(const Execution& run) {
+  const Json input = parse_json(run.input);
+  const Json* event = run.type == kTaskListType ? input.at("/tasks/0/input/event") : input.find("event");
+  if (!event) return std::nullopt;
+  try {
+    return CloudEvent::parse(*event).hash();
+  } catch (const InvalidField&) {
+    return std::nullopt;  // the activity's own input has a member of that name
+  }
 }
 
 }  // namespace hapax

@@ -25,4 +25,7 @@ struct FiringInput {
 SubmitRequest run_request(std::string_view activity, const ActivitySettings& settings, std::string_view occurrence,
                           const FiringInput& firing);
 
+// The event that the run was started by, as its input has it. Nothing if no event did, or if the run is purged.
+std::optional<EventHash> event_of_run(const Execution& run);
+
 }  // namespace hapax

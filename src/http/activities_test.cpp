@@ -67,8 +67,10 @@ TEST_F(ActivityRoutes, WhatIsWrongInADefinitionIsPointedTo) {
   EXPECT_EQ(put(R"({"workflow":{"type":"t"},"trigger":{"cron":{"expression":"61 * * * *"}}})"),
             "400 InvalidRequest /trigger/cron/expression");
   EXPECT_EQ(
-      put(R"({"workflow":{"type":"t"},"trigger":{"cron":{"expression":"* * * * *"}},"dedupe_key_strategy":"per_window"})"),
+      put(R"({"workflow":{"type":"t"},"trigger":{"cron":{"expression":"* * * * *","misfire_policy":"skip"}},"dedupe_key_strategy":"compress"})"),
       "400 InvalidRequest /dedupe_key_strategy");
+  EXPECT_EQ(put(R"({"workflow":{"type":"t"},"trigger":{"event":{"dedupe_by":"source"}}})"),
+            "400 InvalidRequest /trigger/event/dedupe_by");
   EXPECT_EQ(refusal(call("PUT", "/v1/activities/" + std::string(129, 'x'), kDaily)), "400 InvalidRequest id");
   EXPECT_EQ(refusal(call("PUT", "/v1/activities/a", kDaily, "Content-Type: text/plain\r\n")),
             "415 UnsupportedMediaType");
@@ -133,6 +135,11 @@ TEST_F(ActivityRoutes, ABackfillNeedsBothTimes) {
   EXPECT_EQ(refusal(backfill(R"({"from":"yesterday","to":"2026-01-02T00:00:00Z"})")), "400 InvalidRequest /from");
   EXPECT_EQ(refusal(backfill(R"({"from":"2026-01-03T00:00:00Z","to":"2026-01-02T00:00:00Z"})")),
             "400 InvalidRequest /to");
+  EXPECT_FALSE(engine_.fake_activities.backfilled.force);
+  EXPECT_EQ(backfill(R"({"from":"2026-01-01T00:00:00Z","to":"2026-01-02T00:00:00Z","force":true})").status, 200);
+  EXPECT_TRUE(engine_.fake_activities.backfilled.force);
+  EXPECT_EQ(refusal(backfill(R"({"from":"2026-01-01T00:00:00Z","to":"2026-01-02T00:00:00Z","force":1})")),
+            "400 InvalidRequest /force");
 }
 
 TEST_F(ActivityRoutes, PauseAndUnpauseShowTheActivity) {
@@ -162,6 +169,42 @@ TEST_F(ActivityRoutes, AnEventComesInThreeModes) {
   EXPECT_EQ(event.type, "order.paid");
   EXPECT_EQ(event.source, "/shop ü");
   EXPECT_EQ(event.data()->find("order")->text, "7");
+}
+
+TEST_F(ActivityRoutes, ASingleEventThatConflictsIs409AndInABatchEachSaysSo) {
+  engine_.fake_activities.conflicting = "e1";
+  for (const std::string_view mode : {kStructured, kBinary}) {
+    const Received refused = call("POST", "/v1/events", kEvent, mode);
+    EXPECT_EQ(refusal(refused), "409 IdempotencyConflict");
+    EXPECT_EQ(parse_json(refused.body).at("/events/0/conflicts/0")->text, "activity-a:e1");
+  }
+  const Received batch = call("POST", "/v1/events", "[" + std::string(kEvent) + "]", kBatch);
+  EXPECT_EQ(batch.status, 200);
+  EXPECT_EQ(parse_json(batch.body).at("/events/0/conflicts/0")->text, "activity-a:e1");
+}
+
+TEST_F(ActivityRoutes, BinaryModeNeedsNoContentTypeAndTakesLongNames) {
+  const std::string name(40, 'x');
+  EXPECT_EQ(call("POST", "/v1/events", R"({"order":7})",
+                 "ce-specversion: 1.0\r\nce-type: t\r\nce-source: /s\r\nce-id: e1\r\nce-" + name + ": long\r\n")
+                .status,
+            200);
+  ASSERT_EQ(engine_.fake_activities.delivered.size(), 1U);
+  EXPECT_EQ(engine_.fake_activities.delivered.front().data()->find("order")->text, "7");
+  EXPECT_EQ(engine_.fake_activities.delivered.front().document.find(name)->text, "long");
+}
+
+TEST_F(ActivityRoutes, AWebhookSenderIsToldThatItMaySend) {
+  const Received answer =
+      call("OPTIONS", "/v1/events", "", "WebHook-Request-Origin: events.example.com\r\nWebHook-Request-Rate: 120\r\n");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.headers.at("webhook-allowed-origin"), "events.example.com");
+  EXPECT_EQ(answer.headers.at("webhook-allowed-rate"), "*");
+  EXPECT_EQ(answer.headers.at("allow"), "POST, OPTIONS");
+  const Received plain = call("OPTIONS", "/v1/events");
+  EXPECT_EQ(plain.status, 200);
+  EXPECT_EQ(plain.headers.count("webhook-allowed-origin"), 0U);
+  EXPECT_EQ(call("OPTIONS", "/v1/activities").status, 405);
 }
 
 TEST_F(ActivityRoutes, AQuotedHeaderIsUnquoted) {

@@ -86,6 +86,11 @@ RequestError&& RequestError::with(std::string_view member, std::int64_t number) 
   return std::move(*this);
 }
 
+RequestError&& RequestError::with_json(std::string_view member, std::string json) && {
+  members_.emplace_back(member, std::move(json));
+  return std::move(*this);
+}
+
 RequestError&& RequestError::with_header(std::string_view name, std::string value) && {
   headers_.emplace_back(name, std::move(value));
   return std::move(*this);

@@ -23,6 +23,7 @@ class RequestError : public std::runtime_error {
   // A member of the body beside "error" and "message": "pointer", "parameter", "header".
   RequestError&& with(std::string_view member, std::string text) &&;
   RequestError&& with(std::string_view member, std::int64_t number) &&;
+  RequestError&& with_json(std::string_view member, std::string json) &&;
   RequestError&& with_header(std::string_view name, std::string value) &&;
   RequestError&& closing() &&;
 

@@ -19,6 +19,8 @@ class FakeActivities : public Activities {
   std::vector<ActivityRun> recorded;  // what every activity has for runs
   std::map<std::string, ActivityView> stored;
   std::vector<CloudEvent> delivered;  // read after the answer has come
+  Backfill backfilled;                // the same
+  std::string conflicting;            // an event of this id is one that another event has
 
   std::optional<ActivityView> find(const std::string&, const std::string& id) override {
     std::lock_guard lock(mutex_);
@@ -82,15 +84,22 @@ class FakeActivities : public Activities {
     reply(std::optional(Triggered{activity_workflow_id(id, "trigger-" + name), triggered_.insert({name, id}).second}));
   }
 
-  void backfill(const std::string&, const std::string& id, Time from, Time to,
+  void backfill(const std::string&, const std::string& id, const Backfill& wanted,
                 Reply<std::optional<std::vector<ActivityRun>>> reply) override {
-    if (to < from) return reply(std::make_exception_ptr(InvalidField("/to", "must not be before \"from\"")));
+    backfilled = wanted;
+    if (wanted.to < wanted.from)
+      return reply(std::make_exception_ptr(InvalidField("/to", "must not be before \"from\"")));
     reply(find("", id) ? std::optional(recorded) : std::nullopt);
   }
 
   void deliver(const std::string&, std::vector<CloudEvent> events, Reply<std::vector<EventReceipt>> reply) override {
     std::vector<EventReceipt> receipts;
-    for (const CloudEvent& event : events) receipts.push_back({event.id, false, {"activity-a:" + event.id}, {}, {}});
+    for (const CloudEvent& event : events) {
+      EventReceipt& receipt = receipts.emplace_back();
+      receipt.id = event.id;
+      const bool conflicts = !conflicting.empty() && event.id == conflicting;
+      (conflicts ? receipt.conflicts : receipt.started).push_back("activity-a:" + event.id);
+    }
     delivered = std::move(events);
     reply(std::move(receipts));
   }

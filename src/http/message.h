@@ -34,6 +34,7 @@ struct Request {
   std::string_view name_space_header;
   std::string_view key_header;        // Idempotency-Key, as sent
   std::string_view content_encoding;  // of the body, until it is decoded on the way to the handler
+  std::string_view webhook_origin;    // WebHook-Request-Origin: a sender of events asks whether it may send
   bool has_origin = false;            // it comes from a page in a browser
   std::vector<std::pair<std::string_view, std::string_view>> event_headers;  // those that begin with ce-, without that
 

@@ -58,6 +58,8 @@ void read_headers(Request& request, const beast::http::fields& fields, bool need
       case beast::http::field::unknown:
         if (beast::iequals(field.name_string(), "Idempotency-Key")) {
           set_once(request.key_header, "Idempotency-Key", value);
+        } else if (beast::iequals(field.name_string(), "WebHook-Request-Origin")) {
+          set_once(request.webhook_origin, "WebHook-Request-Origin", value);
         } else if (beast::iequals(field.name_string(), "Hapax-Namespace")) {
           set_once(request.name_space_header, "Hapax-Namespace", value);
         } else if (const auto name = as_view(field.name_string()); beast::iequals(name.substr(0, 3), "ce-")) {

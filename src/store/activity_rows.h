@@ -75,7 +75,7 @@ class ActivityRows {
   virtual DueActivities due(std::int32_t limit) = 0;
 
   // Records each run unless its firing is in the ledger already, and answers with what the ledger says now. A row that says
-  // `skipped` gives way to one that says `caught_up`: it was made up for.
+  // `skipped` or `compressed` gives way to one that says `caught_up`: it was made up for.
   virtual std::vector<ActivityRun> record(std::span<const ActivityRun> runs) = 0;
 
   // Newest first: by `at`, then by occurrence, both descending.

@@ -30,7 +30,8 @@ inline ActivityVerdict judge(const ActivityChange& change, const ActivityRow* st
 
 // Whether a row of the ledger is replaced by what is to be recorded of the same firing.
 inline bool gives_way(Disposition stored, Disposition recorded) {
-  return stored == Disposition::skipped && recorded == Disposition::caught_up;
+  const bool did_not_run_itself = stored == Disposition::skipped || stored == Disposition::compressed;
+  return did_not_run_itself && recorded == Disposition::caught_up;
 }
 
 // Throws Failure::misuse for a cursor that belongs to no namespace.

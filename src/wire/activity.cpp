@@ -12,8 +12,8 @@ namespace hapax::wire {
 namespace {
 
 // What an activity's view has beside the members of its settings.
-constexpr std::array<std::string_view, 8> kBesideSettings{"id",         "paused",     "paused_at", "from_file",
-                                                          "created_at", "updated_at", "next",      "last"};
+constexpr std::array<std::string_view, 9> kBesideSettings{
+    "id", "paused", "paused_at", "from_file", "created_at", "updated_at", "next", "fired_ahead_until", "last"};
 
 void time_or_null(JsonWriter& out, const std::optional<Time>& time) {
   time ? out.string(format_time(*time)) : out.null();
@@ -81,6 +81,8 @@ void begin_activity(JsonWriter& out, const ActivityView& activity) {
   out.key("next").begin_array();
   for (const Time time : activity.next) out.string(format_time(time));
   out.end_array();
+  out.key("fired_ahead_until");
+  time_or_null(out, activity.fired_ahead_until);
 }
 
 EventReceipt read_event_receipt(const Json& document) {
@@ -112,6 +114,7 @@ ActivityView read_activity(const Json& document) {
   view.created_at = required(document, "created_at", parse_time);
   view.updated_at = required(document, "updated_at", parse_time);
   view.next = read_all(document, "next", read_time);
+  view.fired_ahead_until = parsed(document, "fired_ahead_until", parse_time);
   if (document.find("last")) view.last = read_all(document, "last", read_run);
   for (ActivityRun& run : view.last) run.activity = view.id;
   return view;
@@ -137,7 +140,10 @@ void write_run(JsonWriter& out, const ActivityRun& run) {
   run.workflow_id.empty() ? out.null() : out.string(run.workflow_id);
   switch (run.cause) {
     case Cause::schedule: out.key("scheduled_for").string(format_time(run.at)); break;
-    case Cause::event: out.key("event_id").string(run.occurrence); break;
+    case Cause::event:
+      out.key("event_id").string(run.event ? run.event->id : run.occurrence);
+      if (run.event) out.key("event_source").string(run.event->source);
+      break;
     case Cause::trigger: out.key("triggered_at").string(format_time(run.at)); break;
   }
   out.key("disposition").string(to_string(run.disposition));
@@ -166,7 +172,10 @@ ActivityRun read_run(const Json& document) {
   } else if (auto event_id = text(document, "event_id")) {
     run.cause = Cause::event;
     run.at = run.recorded_at;
-    run.occurrence = *std::move(event_id);
+    run.occurrence = run.workflow_id.empty() ? *event_id : occurrence_of(run.workflow_id);
+    if (auto source = text(document, "event_source")) {
+      run.event = FiringEvent{*std::move(event_id), *std::move(source), {}};
+    }
   } else {
     run.cause = Cause::trigger;
     run.at = required(document, "triggered_at", parse_time);
@@ -203,7 +212,13 @@ Triggered read_triggered(const Json& document) {
 }
 
 void write_event_receipts(JsonWriter& out, std::span<const EventReceipt> receipts) {
-  out.begin_object().key("events").begin_array();
+  out.begin_object().key("events");
+  write_event_array(out, receipts);
+  out.end_object();
+}
+
+void write_event_array(JsonWriter& out, std::span<const EventReceipt> receipts) {
+  out.begin_array();
   for (const EventReceipt& receipt : receipts) {
     out.begin_object().key("id").string(receipt.id).key("id_assigned").boolean(receipt.id_assigned);
     out.key("started");
@@ -214,16 +229,18 @@ void write_event_receipts(JsonWriter& out, std::span<const EventReceipt> receipt
     write_strings(out, receipt.conflicts);
     out.end_object();
   }
-  out.end_array().end_object();
+  out.end_array();
 }
 
 std::vector<EventReceipt> read_event_receipts(const Json& document) {
   return read_all(document, "events", read_event_receipt);
 }
 
-std::string write_backfill(Time from, Time to) {
+std::string write_backfill(const Backfill& wanted) {
   JsonWriter out;
-  out.begin_object().key("from").string(format_time(from)).key("to").string(format_time(to)).end_object();
+  out.begin_object().key("from").string(format_time(wanted.from)).key("to").string(format_time(wanted.to));
+  if (wanted.force) out.key("force").boolean(true);
+  out.end_object();
   return out.take();
 }
 

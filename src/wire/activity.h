@@ -12,7 +12,7 @@
 
 namespace hapax::wire {
 
-// {"id", the members of its settings, "paused","paused_at","from_file","created_at","updated_at","next":[times],"last":[runs]}. One without a
+// {"id", the members of its settings, "paused","paused_at","from_file","created_at","updated_at","next":[times],"fired_ahead_until","last":[runs]}. One without a
 // name is called by its id.
 void write_activity(JsonWriter& out, const ActivityView& activity);
 ActivityView read_activity(const Json& document);
@@ -21,8 +21,8 @@ ActivityView read_activity(const Json& document);
 void write_activities(JsonWriter& out, const ActivitiesPage& page);
 ActivitiesPage read_activities(const Json& document);
 
-// {"workflow_id", "scheduled_for" or "event_id" or "triggered_at", "disposition","window","why","recorded_at"}. Which activity it is a
-// run of is said around it. Of an event it is not told when it came, but when it was recorded.
+// {"workflow_id", "scheduled_for" or "event_id","event_source" or "triggered_at", "disposition","window","why","recorded_at"}. Which
+// activity it is a run of is said around it. Of an event it is not told when it came, but when it was recorded; nor its hash.
 void write_run(JsonWriter& out, const ActivityRun& run);
 ActivityRun read_run(const Json& document);
 
@@ -37,10 +37,12 @@ Triggered read_triggered(const Json& document);
 
 // {"events":[{"id","id_assigned","started","duplicates","conflicts"}]}
 void write_event_receipts(JsonWriter& out, std::span<const EventReceipt> receipts);
+// The array alone.
+void write_event_array(JsonWriter& out, std::span<const EventReceipt> receipts);
 std::vector<EventReceipt> read_event_receipts(const Json& document);
 
-// The requests: {"from","to"}, and events in the JSON batch format.
-std::string write_backfill(Time from, Time to);
+// The requests: {"from","to","force"}, and events in the JSON batch format.
+std::string write_backfill(const Backfill& wanted);
 std::string write_events(std::span<const CloudEvent> events);
 
 }  // namespace hapax::wire

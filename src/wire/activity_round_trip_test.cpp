@@ -37,13 +37,15 @@ ActivityView full_view() {
   view.settings = ActivitySettings::parse(parse_json(
       R"({"name":"Daily report","enabled":true,"workflow":{"type":"report","input":{"region":"eu"},"queue":"reports"},
           "trigger":{"cron":{"expression":"0 9 * * *","timezone":"Europe/Berlin","misfire_policy":"compress",
-                             "misfire_grace":"5m","overlap":"skip","jitter":"10s"}}})"));
+                             "misfire_grace":"5m","overlap":"skip","jitter":"10s"}},
+          "dedupe_key_strategy":"compress"})"));
   view.paused = true;
   view.paused_at = kNoon;
   view.from_file = true;
   view.created_at = kNoon - 1h;
   view.updated_at = kNoon - 1min;
   view.next = {kNoon + 24h, kNoon + 48h};
+  view.fired_ahead_until = kNoon + 23h;
   view.last = {scheduled_run()};
   view.last.front().activity = view.id;
   return view;
@@ -54,6 +56,7 @@ TEST(ActivityRoundTrip, AViewHasTheMembersOfItsSettingsBesideItsOwn) {
   const Json document = written(view, write_activity);
   EXPECT_EQ(document.find("name")->text, "Daily report");
   EXPECT_EQ(document.at("/trigger/cron/timezone")->text, "Europe/Berlin");
+  EXPECT_EQ(document.find("dedupe_key_strategy")->text, "compress");
   const ActivityView read = read_activity(document);
   EXPECT_EQ(read.id, view.id);
   EXPECT_EQ(read.settings, view.settings);
@@ -63,6 +66,7 @@ TEST(ActivityRoundTrip, AViewHasTheMembersOfItsSettingsBesideItsOwn) {
   EXPECT_EQ(read.created_at, view.created_at);
   EXPECT_EQ(read.updated_at, view.updated_at);
   EXPECT_EQ(read.next, view.next);
+  EXPECT_EQ(read.fired_ahead_until, view.fired_ahead_until);
   EXPECT_EQ(read.last, view.last);
 }
 
@@ -93,6 +97,15 @@ TEST(ActivityRoundTrip, ARunSaysWhatItWasFiredBy) {
   EXPECT_TRUE(written_event.find("workflow_id")->is(Json::Kind::null));
   EXPECT_EQ(read_run(written_event), of_event);
 
+  ActivityRun of_source = of_event;
+  of_source.occurrence = "/shop:order-1";
+  of_source.workflow_id = "activity-daily:/shop:order-1";
+  of_source.event = FiringEvent{"order-1", "/shop", {}};
+  const Json written_source = written(of_source, write_run);
+  EXPECT_EQ(written_source.find("event_id")->text, "order-1");
+  EXPECT_EQ(written_source.find("event_source")->text, "/shop");
+  EXPECT_EQ(read_run(written_source), of_source);
+
   ActivityRun by_hand;
   by_hand.cause = Cause::trigger;
   by_hand.occurrence = "trigger-k1";
@@ -115,6 +128,23 @@ TEST(ActivityRoundTrip, RunsOfABackfillHaveNoCursorAndAPageHas) {
   JsonWriter paged;
   write_runs(paged, page);
   EXPECT_EQ(read_runs(parse_json(paged.text())).next_cursor, "older");
+}
+
+TEST(ActivityRoundTrip, ABackfillSaysForceOnlyWhereItIsMeant) {
+  EXPECT_EQ(write_backfill({kNoon, kNoon + 1h}),
+            R"({"from":"2026-01-27T12:00:00.000Z","to":"2026-01-27T13:00:00.000Z"})");
+  EXPECT_EQ(write_backfill({kNoon, kNoon + 1h, true}),
+            R"({"from":"2026-01-27T12:00:00.000Z","to":"2026-01-27T13:00:00.000Z","force":true})");
+}
+
+TEST(ActivityRoundTrip, AnEventTriggerKeepsWhatMakesEventsTheSame) {
+  ActivityView view = full_view();
+  view.settings = ActivitySettings::parse(parse_json(
+      R"({"name":"n","workflow":{"type":"t"},"trigger":{"event":{"type":"paid","dedupe_by":"source_and_id"}}})"));
+  const Json document = written(view, write_activity);
+  EXPECT_EQ(document.at("/trigger/event/dedupe_by")->text, "source_and_id");
+  EXPECT_EQ(document.find("dedupe_key_strategy"), nullptr);
+  EXPECT_EQ(read_activity(document).settings, view.settings);
 }
 
 TEST(ActivityRoundTrip, ATriggerThatMadeNothingWasReplayed) {

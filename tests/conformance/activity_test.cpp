@@ -375,6 +375,28 @@ TEST_P(RunLedger, KeepsAllThatIsSaidOfARun) {
   EXPECT_THAT(runs("a"), ElementsAre(none, stored));
 }
 
+TEST_P(RunLedger, KeepsTheEventThatFired) {
+  ActivityRun fired = run("a", now());
+  fired.cause = Cause::event;
+  fired.occurrence = "/shop/Ä:e1";
+  fired.event = FiringEvent{"e1", "/shop/Ä", {sha256("paid")}};
+  EXPECT_EQ(record(fired), fired);
+  ActivityRun again = fired;
+  again.event->hash = {sha256("refunded")};
+  EXPECT_EQ(record(again), fired);
+  EXPECT_THAT(runs("a"), ElementsAre(fired));
+
+  ActivityRun skipped = run("b", now(), Disposition::skipped);
+  skipped.cause = Cause::event;
+  skipped.event = FiringEvent{"e2", "/shop", {sha256("first")}};
+  record(skipped);
+  ActivityRun made_up = skipped;
+  made_up.disposition = Disposition::caught_up;
+  made_up.event = FiringEvent{"e2", "/shop", {sha256("second")}};
+  EXPECT_EQ(record(made_up), made_up);
+  EXPECT_THAT(runs("b"), ElementsAre(made_up));
+}
+
 TEST_P(RunLedger, FirstOneRecordedHolds) {
   const ActivityRun first = record(run("a", now()));
   clock_.advance(1h);
@@ -388,23 +410,26 @@ TEST_P(RunLedger, FirstOneRecordedHolds) {
   EXPECT_THAT(runs("a"), ElementsAre(first));
 }
 
-TEST_P(RunLedger, SkippedOneGivesWayToOneThatIsCaughtUp) {
-  ActivityRun skipped = run("a", now(), Disposition::skipped);
-  skipped.window = Window{now(), now(), 1};
-  skipped.why = "too late";
-  record(skipped);
-  clock_.advance(1h);
-  ActivityRun caught_up = run("a", now() - 1h, Disposition::caught_up);
-  caught_up.why = "filled up by hand";
-  EXPECT_EQ(record(caught_up), caught_up);
-  EXPECT_THAT(runs("a"), ElementsAre(caught_up));
-  clock_.advance(1h);
-  EXPECT_EQ(record(skipped), caught_up);
-  EXPECT_EQ(record(caught_up), caught_up) << "sent again";
-  EXPECT_EQ(activities().purge_runs(caught_up.recorded_at + 1ms, 10), 1);
+TEST_P(RunLedger, SkippedOrCompressedOneGivesWayToOneThatIsCaughtUp) {
+  for (const Disposition before : {Disposition::skipped, Disposition::compressed}) {
+    const std::string name(to_string(before));
+    ActivityRun first = run(name, now(), before);
+    first.window = Window{now(), now(), 1};
+    first.why = "too late";
+    record(first);
+    clock_.advance(1h);
+    ActivityRun caught_up = run(name, now() - 1h, Disposition::caught_up);
+    caught_up.why = "filled up by hand";
+    EXPECT_EQ(record(caught_up), caught_up);
+    EXPECT_THAT(runs(name), ElementsAre(caught_up));
+    clock_.advance(1h);
+    EXPECT_EQ(record(first), caught_up);
+    EXPECT_EQ(record(caught_up), caught_up) << "sent again";
+    EXPECT_EQ(activities().purge_runs(caught_up.recorded_at + 1ms, 10), 1);
+  }
 }
 
-TEST_P(RunLedger, OnlyASkippedOneGivesWay) {
+TEST_P(RunLedger, NothingGivesWayToAnythingElse) {
   const auto at = [&](int i) { return now() + i * 1s; };
   int i = 0;
   for (const Disposition first : {Disposition::ran, Disposition::skipped, Disposition::caught_up,

@@ -193,8 +193,8 @@ class Caller:
     def trigger(self, id, key=None):
         return self.http.post(activity_path(id, "trigger"), headers={"Idempotency-Key": key} if key else {})
 
-    def backfill(self, id, start, end):
-        return self.http.post(activity_path(id, "backfill"), {"from": start, "to": end})
+    def backfill(self, id, start, end, **options):
+        return self.http.post(activity_path(id, "backfill"), {"from": start, "to": end, **options})
 
     def send_event(self, event):
         """In structured mode; what became of it."""

@@ -39,6 +39,7 @@ class Client:
         sent_headers = {**self._headers, **(headers or {})}
         if payload is not None:
             sent_headers.setdefault("Content-Type", "application/json")
+        sent_headers = {name: value for name, value in sent_headers.items() if value is not None}
         connection = self._connection()
         try:
             connection.request(method, path, payload, sent_headers)

@@ -121,8 +121,9 @@ REFUSED = [
     ({"workflow": WORKFLOW, "trigger": DAILY, "enabled": "yes"}, "/enabled"),
     ({"workflow": WORKFLOW, "trigger": DAILY, "colour": "red"}, "/colour"),
     ({"workflow": WORKFLOW, "trigger": DAILY, "dedupe_key_strategy": "sometimes"}, "/dedupe_key_strategy"),
-    ({"workflow": WORKFLOW, "trigger": DAILY, "dedupe_key_strategy": "per_window"}, "/dedupe_key_strategy"),
-    ({"workflow": WORKFLOW, "trigger": ON_EVENT, "dedupe_key_strategy": "per_occurrence"}, "/dedupe_key_strategy"),
+    ({"workflow": WORKFLOW, "trigger": ON_EVENT, "dedupe_key_strategy": "per_event"}, "/dedupe_key_strategy"),
+    ({"workflow": WORKFLOW, "trigger": {"event": {"dedupe_by": "source"}}}, "/trigger/event/dedupe_by"),
+    ({"workflow": WORKFLOW, "trigger": {"cron": {**CRON, "dedupe_by": "id"}}}, "/trigger/cron/dedupe_by"),
 ]
 
 
@@ -134,14 +135,21 @@ def test_a_bad_definition_is_refused_at_its_place(caller, body, pointer):
     assert caller.http.get(activity_path("refused")).status == 404
 
 
-@pytest.mark.parametrize("policy, agrees", [("skip", "per_occurrence"), ("catchup", "per_occurrence"), ("compress", "per_window")])
-def test_a_dedupe_key_strategy_must_agree_with_the_misfire_policy(caller, fresh, policy, agrees):
+@pytest.mark.parametrize("policy", ["skip", "catchup", "compress"])
+def test_a_dedupe_key_strategy_equals_the_misfire_policy_and_is_kept(caller, fresh, policy):
     body = {"workflow": WORKFLOW, "trigger": {"cron": {**CRON, "misfire_policy": policy}}}
-    for strategy in ("per_occurrence", "per_window"):
-        answer = caller.http.put(activity_path(fresh("agrees")), {**body, "dedupe_key_strategy": strategy})
-        assert answer.status == (201 if strategy == agrees else 400), answer
-        if strategy != agrees:
+    for strategy in ("skip", "catchup", "compress"):
+        id = fresh("agrees")
+        answer = caller.http.put(activity_path(id), {**body, "dedupe_key_strategy": strategy})
+        if strategy == policy:
+            assert answer.status == 201 and answer.json["dedupe_key_strategy"] == strategy, answer
+            assert caller.activity(id)["dedupe_key_strategy"] == strategy
+        else:
+            assert (answer.status, answer.json["pointer"]) == (400, "/dedupe_key_strategy"), answer
             assert policy in answer.json["message"] and strategy in answer.json["message"]
+    alone = caller.define(fresh("alone"), DAILY, dedupe_key_strategy=policy)
+    assert alone["dedupe_key_strategy"] == alone["trigger"]["cron"]["misfire_policy"] == policy
+    assert "dedupe_key_strategy" not in caller.define(fresh("without"), DAILY)
 
 
 @pytest.mark.parametrize("id", ["x" * 129, "a:b", "a%0Ab"])
@@ -234,6 +242,37 @@ def test_a_backfill_starts_what_is_missing_once(caller, fresh):
     ledger = caller.activity_runs(id)
     assert [run["scheduled_for"][:10] for run in ledger] == ["2026-03-04", *reversed(days)]
     assert {run["disposition"] for run in ledger} == {"caught_up"}
+
+
+def test_a_backfill_over_a_compressed_run_is_a_duplicate_unless_it_is_forced(start_server):
+    server = start_server()
+    caller = Caller(server)
+    cron = {"expression": "* * * * * *", "misfire_policy": "compress", "misfire_grace": "1s"}
+    caller.define("tick", {"cron": cron})
+    eventually(lambda: caller.activity_runs("tick"))
+    server.stop()
+    stopped = time.time()
+    eventually(lambda: time.time() > stopped + 6)
+    server.start()
+    eventually(lambda: any(run["window"] for run in caller.activity_runs("tick")), deadline_s=20)
+    caller.http.post(activity_path("tick", "pause"))
+    (compressed,) = [run for run in caller.activity_runs("tick") if run["window"]]
+    window = compressed["window"]
+    before = set(stored_workflows(caller, "activity-tick:"))
+
+    runs = caller.backfill("tick", window["from"], window["to"]).json["runs"]
+    assert len(runs) == window["missed"] >= 2
+    assert {run["disposition"] for run in runs} == {"duplicate"}
+    assert {run["workflow_id"] for run in runs} == {compressed["workflow_id"]}
+    assert all("compressed" in run["why"] for run in runs)
+    assert set(stored_workflows(caller, "activity-tick:")) == before
+
+    forced = caller.backfill("tick", window["from"], window["to"], force=True).json["runs"]
+    assert [run["disposition"] for run in forced] == ["caught_up"] * (len(runs) - 1) + ["duplicate"]
+    assert set(stored_workflows(caller, "activity-tick:")) - before == {run["workflow_id"] for run in forced[:-1]}
+    told = {run["scheduled_for"]: run for run in caller.activity_runs("tick")}
+    assert all("by force" in told[run["scheduled_for"]]["why"] for run in forced[:-1])
+    assert caller.backfill("tick", window["from"], window["to"], force=1).json["pointer"] == "/force"
 
 
 def test_a_backfill_that_makes_no_sense_is_refused(caller, fresh):

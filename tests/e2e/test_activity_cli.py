@@ -85,6 +85,8 @@ def test_backfill_and_runs_tell_what_became_of_every_firing(command, fresh):
     window = ["--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T23:00:00Z"]
     assert command.ok("backfill", id, *window).out.count("caught_up") == 2
     assert [run["disposition"] for run in command.json("backfill", id, *window)["runs"]] == ["duplicate"] * 2
+    forced = command.json("backfill", id, *window, "--force")["runs"]
+    assert [run["disposition"] for run in forced] == ["duplicate"] * 2, "their runs are still open"
     lines = command.ok("runs", id).out.splitlines()
     assert lines[0].split() == ["fired", "became", "workflow", "why"] and len(lines) == 3
     assert lines[1].startswith(f"2026-03-02T12:00:00.000Z  caught_up  activity-{id}:2026-03-02T12:00:00+00:00")

@@ -67,6 +67,8 @@ def test_the_same_event_in_three_modes_is_one_event(space):
         ("text/plain", "grüße".encode(), "data", "grüße"),
         ("application/octet-stream", b"\x00\xff", "data_base64", "AP8="),
         ("application/vnd.shop+json", b"[1]", "data", [1]),
+        (None, b'{"n": 1}', "data", {"n": 1}),
+        (None, b'{"n": ', "data_base64", "eyJuIjog"),
     ],
 )
 def test_binary_mode_takes_any_data(space, content_type, body, member, value):
@@ -75,7 +77,8 @@ def test_binary_mode_takes_any_data(space, content_type, body, member, value):
     answer = space.http.post("/v1/events", raw=body, headers=headers)
     assert answer.json["events"][0]["started"] == ["activity-any:e1"], answer
     seen = space.workflow("activity-any:e1")["input"]["event"]
-    assert seen[member] == value and seen["datacontenttype"] == content_type
+    assert seen[member] == value
+    assert seen.get("datacontenttype") == (content_type or ("application/json" if member == "data" else None))
 
 
 def test_an_input_that_is_no_object_goes_beside_the_event(space):
@@ -188,10 +191,59 @@ def test_a_paused_activity_skips_and_says_so(space):
 def test_the_same_id_with_other_content_is_a_conflict_and_starts_nothing(space):
     space.define("ship", {"event": {"type": "order.paid"}})
     assert space.send_event(event(data={"order": 1}))["started"] == ["activity-ship:e1"]
-    other = space.send_event(event(data={"order": 2}))
-    assert (other["started"], other["duplicates"], other["conflicts"]) == ([], [], ["activity-ship:e1"])
+    changes = ({"data": {"order": 2}}, {"data": None}, {"source": "/web"}, {"subject": "s"})
+    for change in changes:
+        other = event(**{"data": {"order": 1}, **change})
+        answer = space.http.post("/v1/events", other, headers={"Content-Type": STRUCTURED})
+        assert (answer.status, answer.json["error"]) == (409, "IdempotencyConflict"), answer
+        (receipt,) = answer.json["events"]
+        assert (receipt["started"], receipt["duplicates"], receipt["conflicts"]) == ([], [], ["activity-ship:e1"])
+        (in_batch,) = space.send_events([other])
+        assert in_batch["conflicts"] == ["activity-ship:e1"]
     assert space.workflow("activity-ship:e1")["input"]["event"]["data"] == {"order": 1}
     assert len(stored_workflows(space, "activity-ship:")) == len(space.activity_runs("ship")) == 1
+
+
+def test_an_event_that_started_something_is_no_conflict_for_its_sender(space):
+    space.define("first", {"event": {"type": "order.paid"}})
+    space.send_event(event(data={"order": 1}))
+    space.define("second", {"event": {"type": "order.paid"}})
+    receipt = space.send_event(event(data={"order": 2}))
+    assert (receipt["started"], receipt["conflicts"]) == (["activity-second:e1"], ["activity-first:e1"])
+
+
+@pytest.mark.parametrize("start", [{"workflow": {"type": "w", "input": {"n": 2}}}, {"tasks": [{"type": "t"}]}])
+def test_the_same_event_is_the_same_whatever_became_of_the_activity(space, start):
+    space.define("ship", {"event": {"type": "order.paid"}}, workflow={"type": "w", "input": {"n": 1}})
+    paid = event(data={"order": 1}, time="2026-03-01T09:00:00Z", traceparent="00-1")
+    assert space.send_event(paid)["started"] == ["activity-ship:e1"]
+    space.define("ship", {"event": {"type": "order.paid"}}, **start)
+    assert space.send_event(paid)["duplicates"] == ["activity-ship:e1"]
+    for change in (
+        {"time": None},
+        {"time": "2026-03-01T09:00:01Z"},
+        {"traceparent": "00-2", "tracestate": "a=b"},
+        {"dataschema": "https://example.com/schema"},
+        {"datacontenttype": "application/json; charset=utf-8"},
+        {"anextensionoftwentyandmore": "x"},
+    ):
+        assert space.send_event({**paid, **change})["duplicates"] == ["activity-ship:e1"], change
+    answer = space.http.post("/v1/events", {**paid, "data": {"order": 2}}, headers={"Content-Type": STRUCTURED})
+    assert answer.status == 409, answer
+
+
+def test_two_producers_with_the_same_ids_are_kept_apart_by_source_and_id(space):
+    space.define("ship", {"event": {"type": "order.paid", "dedupe_by": "source_and_id"}})
+    assert space.activity("ship")["trigger"]["event"]["dedupe_by"] == "source_and_id"
+    assert space.send_event(event(source="/shop"))["started"] == ["activity-ship:/shop:e1"]
+    assert space.send_event(event(source="https://web"))["started"] == ["activity-ship:https://web:e1"]
+    assert space.send_event(event(source="/shop", time="2026-03-01T09:00:00Z"))["duplicates"] == ["activity-ship:/shop:e1"]
+    told = {(run["event_source"], run["event_id"], run["workflow_id"]) for run in space.activity_runs("ship")}
+    assert told == {("/shop", "e1", "activity-ship:/shop:e1"), ("https://web", "e1", "activity-ship:https://web:e1")}
+    assert space.workflow("activity-ship:https://web:e1")["input"]["event"]["source"] == "https://web"
+    far = event(source="https://" + "x" * 300)
+    answer = space.http.post("/v1/events", far, headers={"Content-Type": STRUCTURED})
+    assert (answer.status, answer.json["pointer"]) == (400, "/source") and "255" in answer.json["message"], answer
 
 
 def test_an_event_without_an_id_is_given_one_and_the_answer_says_so(space):
@@ -248,6 +300,19 @@ def test_10000_events_three_times_each_over_two_servers_on_postgresql(start_serv
             server.stop()
     finally:
         postgres.close()
+
+
+# ---- the handshake of a webhook
+
+
+def test_a_webhook_sender_that_asks_is_told_that_it_may_send(start_server):
+    server = start_server("closed", config='[tokens.shop]\ntoken = "a-long-enough-secret"\n')
+    caller = Caller(server)
+    asked = caller.http.request("OPTIONS", "/v1/events", headers={"WebHook-Request-Origin": "events.example.com"})
+    assert asked.status == 200, asked
+    assert asked.headers["webhook-allowed-origin"] == "events.example.com" and asked.headers["webhook-allowed-rate"] == "*"
+    assert "POST" in asked.headers["allow"]
+    assert caller.http.post("/v1/events", event(), headers={"Content-Type": STRUCTURED}).status == 401
 
 
 # ---- the CloudEvents SDK for JavaScript

@@ -344,12 +344,12 @@ def walk_activities(witness, caller):
         "enabled": True,
         "workflow": {"type": "w", "input": {"n": 1}, "queue": "flows"},
         "trigger": {"cron": cron},
-        "dedupe_key_strategy": "per_window",
+        "dedupe_key_strategy": "compress",
     }
     path = "/v1/activities/walked%201"
     call("put", path, scheduled, expect=201)
     call("put", path, scheduled, expect=200)
-    call("put", path, {**scheduled, "dedupe_key_strategy": "per_occurrence"}, expect=400)
+    call("put", path, {**scheduled, "dedupe_key_strategy": "catchup"}, expect=400)
     call("post", path + "/trigger", expect=201)
     key = {"Idempotency-Key": "once"}
     call("post", path + "/trigger", headers=key, expect=201)
@@ -357,6 +357,8 @@ def walk_activities(witness, caller):
     call("post", path + "/trigger", headers={"Idempotency-Key": " "}, expect=400)
     window = {"from": "2026-03-02T00:00:00Z", "to": "2026-03-04T00:00:00Z"}
     assert len(call("post", path + "/backfill", window, expect=200).json["runs"]) == 2
+    call("post", path + "/backfill", {**window, "force": True}, expect=200)
+    call("post", path + "/backfill", {**window, "force": "yes"}, expect=400)
     call("post", path + "/backfill", {"from": window["to"], "to": window["from"]}, expect=400)
     for action in ("pause", "unpause"):
         call("post", f"{path}/{action}", expect=200)
@@ -378,7 +380,7 @@ def walk_activities(witness, caller):
 
 def walk_events(witness, caller):
     demands = [{"pointer": "/n", "equals": 1}, {"pointer": "/s", "prefix": "a"}, {"pointer": "/x", "exists": False}]
-    trigger = {"event": {"type": "walked", "source": "/walk", "subject": "s", "where": demands}}
+    trigger = {"event": {"type": "walked", "source": "/walk", "subject": "s", "where": demands, "dedupe_by": "id"}}
     tasks = [{"type": "t", "input": [1], "queue": "q"}, {"type": "u"}]
     witness.call(caller, "put", "/v1/activities/events", {"tasks": tasks, "trigger": trigger}, expect=201)
     event = {"specversion": "1.0", "id": "1", "type": "walked", "source": "/walk", "subject": "s", "data": {"n": 1, "s": "ab"}}
@@ -391,6 +393,7 @@ def walk_events(witness, caller):
     batch = [event, {**event, "data": {"n": 1, "s": "ac"}}, {name: event[name] for name in event if name != "id"}]
     receipts = send(batch, 200, "application/cloudevents-batch+json")["events"]
     assert receipts[0]["duplicates"] and receipts[1]["conflicts"] and receipts[2]["id_assigned"]
+    assert send({**event, "data": {"n": 1, "s": "ac"}}, 409)["events"][0]["conflicts"] == ["activity-events:1"]
     send({**event, "type": ""}, 400)
     witness.call(caller, "get", "/v1/activities/events", expect=200)
     witness.call(caller, "get", "/v1/activities/events/runs", expect=200)

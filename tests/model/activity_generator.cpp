@@ -85,6 +85,9 @@ class Generator {
     run.disposition = static_cast<Disposition>(below(5));
     if (chance(70)) run.workflow_id = "w" + std::to_string(below(3));
     if (chance(30)) run.window = Window{run.at, run.at + any(kSpans), static_cast<std::int64_t>(below(10))};
+    if (chance(30)) {
+      run.event = FiringEvent{"e" + std::to_string(below(3)), chance(50) ? "/shop" : "", {sha256(run.occurrence)}};
+    }
     if (chance(50)) run.why = "because " + std::to_string(below(1000));
     return run;
   }

@@ -163,14 +163,16 @@ void backfill(Backend& backend, Request& request, const Responder& responder) {
   std::string id = activity_id(request);
   const Json document = parse_body(request);
   FieldReader fields(document);
-  const Time from = fields.required("from", fields.time("from"));
-  const Time to = fields.required("to", fields.time("to"));
+  Backfill wanted;
+  wanted.from = fields.required("from", fields.time("from"));
+  wanted.to = fields.required("to", fields.time("to"));
+  wanted.force = fields.boolean("force").value_or(false);
   fields.done();
   backend.pool.begin(responder, [&engine = backend.engine, responder, name_space = request.name_space,
-                                 id = std::move(id), from, to] {
+                                 id = std::move(id), wanted] {
     try {
       engine.activities().backfill(
-          name_space, id, from, to,
+          name_space, id, wanted,
           responder.reply<BackfilledRuns>([id](const BackfilledRuns& runs) { return backfill_response(id, runs); }));
     } catch (const InvalidField& error) {
       if (!error.pointer().empty()) throw;

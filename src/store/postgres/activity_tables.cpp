@@ -27,6 +27,7 @@ constexpr Column kRunColumns[] = {
     {"occurrence", Type::bytea}, {"cause", Type::int2},         {"at", Type::int8},
     {"disposition", Type::int2}, {"workflow_id", Type::bytea},  {"window_from", Type::int8},
     {"window_to", Type::int8},   {"window_missed", Type::int8}, {"why", Type::bytea},
+    {"event_id", Type::bytea},   {"event_source", Type::bytea}, {"event_hash", Type::bytea},
 };
 constexpr int kNowParameter = static_cast<int>(std::size(kRunColumns)) + 1;
 
@@ -87,11 +88,15 @@ const Statement kMakeUp{
     "make_up_runs",
     fmt::format("UPDATE activity_runs r SET cause = g.cause, at = g.at, disposition = g.disposition,"
                 " workflow_id = g.workflow_id, window_from = g.window_from, window_to = g.window_to,"
-                " window_missed = g.window_missed, why = g.why, recorded_at = {} FROM (SELECT * FROM {}"
-                " WHERE u.disposition = {} ORDER BY u.firing) g, {}"
-                " WHERE r.ctid = f.place AND r.disposition = {}",
-                time_or_servers(kNowParameter), unnest(kRunColumns, 1, "u"), static_cast<int>(Disposition::caught_up),
-                lookup_place("activity_runs", "firing", "g.firing", "f"), static_cast<int>(Disposition::skipped))};
+                " window_missed = g.window_missed, why = g.why, event_id = g.event_id, event_source = g.event_source,"
+                " event_hash = g.event_hash, recorded_at = {now} FROM (SELECT * FROM {batch}"
+                " WHERE u.disposition = {caught_up} ORDER BY u.firing) g, {place}"
+                " WHERE r.ctid = f.place AND r.disposition IN ({skipped}, {compressed})",
+                fmt::arg("now", time_or_servers(kNowParameter)), fmt::arg("batch", unnest(kRunColumns, 1, "u")),
+                fmt::arg("place", lookup_place("activity_runs", "firing", "g.firing", "f")),
+                fmt::arg("caught_up", static_cast<int>(Disposition::caught_up)),
+                fmt::arg("skipped", static_cast<int>(Disposition::skipped)),
+                fmt::arg("compressed", static_cast<int>(Disposition::compressed)))};
 const Statement kFindRuns{
     "find_runs",
     fmt::format("SELECT {}, recorded_at FROM activity_runs WHERE firing = ANY($1::bytea[])", names(kRunColumns))};
@@ -199,6 +204,11 @@ std::vector<ActivityRun> read_runs(const Rows& rows) {
     const std::optional<std::int64_t> missed = cells.integer_if();
     if (from && to) run.window = Window{*from, *to, missed.value_or(0)};
     run.why = cells.text();
+    std::optional<std::string> event_id = cells.text_if(), event_source = cells.text_if();
+    const auto event_hash = cells.raw_if<EventHash>();
+    if (event_id && event_source && event_hash) {
+      run.event = FiringEvent{*std::move(event_id), *std::move(event_source), *event_hash};
+    }
     run.recorded_at = cells.time();
   }
   return found;
@@ -222,6 +232,9 @@ Parameters write_runs(std::span<const ActivityRun> runs, const std::vector<std::
     columns.next().time_if(run.window ? std::optional(run.window->to) : std::nullopt);
     columns.next().integer_if(run.window ? std::optional(run.window->missed) : std::nullopt);
     columns.next().bytes(run.why);
+    columns.next().bytes_if(run.event ? std::optional(run.event->id) : std::nullopt);
+    columns.next().bytes_if(run.event ? std::optional(run.event->source) : std::nullopt);
+    columns.next().raw_if(run.event ? std::optional(run.event->hash) : std::nullopt);
   }
   Parameters parameters;
   columns.bind(parameters);

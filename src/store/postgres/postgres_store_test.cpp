@@ -95,6 +95,7 @@ DROP SEQUENCE hapax.keyed;
 ALTER TABLE hapax.identities ALTER COLUMN hash TYPE bytea USING NULL::bytea;
 ALTER TABLE hapax.executions DROP COLUMN key_shelf, DROP COLUMN done_secret, DROP COLUMN done_by, DROP COLUMN done_result,
   DROP COLUMN done_event;
+ALTER TABLE hapax.activity_runs DROP COLUMN event_id, DROP COLUMN event_source, DROP COLUMN event_hash;
 CREATE INDEX keys ON hapax.executions (key_hash) WHERE key_hash IS NOT NULL;
 DELETE FROM hapax.schema_versions WHERE version > 5;
 )sql";

@@ -389,7 +389,15 @@ CREATE TYPE batch_run_state AS (
 );
 )sql";
 
-constexpr std::array<Migration, 11> kMigrations{{{1, kFirst},
+constexpr const char* kEventsOfRuns = R"sql(
+-- Of a run that an event started. NULL in rows of before.
+ALTER TABLE activity_runs
+  ADD COLUMN event_id bytea,
+  ADD COLUMN event_source bytea,
+  ADD COLUMN event_hash bytea;  -- SHA-256 of type, source, subject and data
+)sql";
+
+constexpr std::array<Migration, 12> kMigrations{{{1, kFirst},
                                                  {2, kActivities},
                                                  {3, kBatches},
                                                  {4, kOneIndexOfRunning},
@@ -399,7 +407,8 @@ constexpr std::array<Migration, 11> kMigrations{{{1, kFirst},
                                                  {8, kListsWithinNamespaces},
                                                  {9, kIdentity},
                                                  {10, kRates},
-                                                 {11, kCommittedTurns}}};
+                                                 {11, kCommittedTurns},
+                                                 {12, kEventsOfRuns}}};
 
 // 'hapax' in ASCII: what the migrations of any schema lock.
 constexpr std::int64_t kMigrationLock = 0x6861706178;

@@ -44,6 +44,13 @@ void members(Archive& archive, Window& window) {
 }
 
 template <class Archive>
+void members(Archive& archive, FiringEvent& event) {
+  archive("id", event.id);
+  archive("source", event.source);
+  archive("hash", event.hash.bytes);
+}
+
+template <class Archive>
 void members(Archive& archive, ActivityRun& run) {
   archive("name_space", run.name_space);
   archive("activity", run.activity);
@@ -53,6 +60,7 @@ void members(Archive& archive, ActivityRun& run) {
   archive("disposition", run.disposition);
   archive("workflow_id", run.workflow_id);
   archive("window", run.window);
+  archive("event", run.event);
   archive("why", run.why);
   archive("recorded_at", run.recorded_at);
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kColumns = "name_space, id, document, by_event, next_due, revision";
 constexpr const char* kRunColumns =
     "name_space, activity, occurrence, cause, at, disposition, workflow_id, window_from, window_to, window_missed,"
-    " why, recorded_at";
+    " why, recorded_at, event_id, event_source, event_hash";
 
 ActivityRow read_activity(const Run& run) {
   return {.name_space = std::string(run.text(0)),
@@ -33,9 +33,13 @@ ActivityRun read_run(const Run& run) {
                    .disposition = static_cast<Disposition>(run.int32(5)),
                    .workflow_id = std::string(run.text(6)),
                    .window = std::nullopt,
+                   .event = std::nullopt,
                    .why = std::string(run.text(10)),
                    .recorded_at = run.time(11)};
   if (!run.is_null(7)) read.window = Window{run.time(7), run.time(8), run.int64(9)};
+  if (!run.is_null(12)) {
+    read.event = FiringEvent{std::string(run.text(12)), std::string(run.text(13)), run.bytes<EventHash>(14)};
+  }
   return read;
 }
 
@@ -58,8 +62,9 @@ ActivityTables::ActivityTables(Connection& db)
                 " ORDER BY next_due LIMIT 1 OFFSET ?"),
       find_run_(db, fmt::format("SELECT {} FROM activity_runs WHERE name_space = ? AND activity = ? AND occurrence = ?",
                                 kRunColumns)),
-      put_run_(db, fmt::format("INSERT OR REPLACE INTO activity_runs ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                               kRunColumns)),
+      put_run_(db, fmt::format(
+                       "INSERT OR REPLACE INTO activity_runs ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                       kRunColumns)),
       runs_(db, fmt::format("SELECT {} FROM activity_runs INDEXED BY activity_runs_by_time"
                             " WHERE name_space = ? AND activity = ? AND (at, occurrence) < (?, ?)"
                             " ORDER BY at DESC, occurrence DESC LIMIT ?",
@@ -134,7 +139,13 @@ ActivityRun ActivityTables::record(const ActivityRun& run, Time now) {
   } else {
     put.bind(std::nullopt).bind(std::nullopt).bind(std::nullopt);
   }
-  put.bind(run.why).bind(now).done();
+  put.bind(run.why).bind(now);
+  if (run.event) {
+    put.bind(run.event->id).bind(run.event->source).bind(run.event->hash);
+  } else {
+    put.bind(std::nullopt).bind(std::nullopt).bind(std::nullopt);
+  }
+  put.done();
   return recorded;
 }
 

@@ -399,7 +399,14 @@ ALTER TABLE executions ADD COLUMN lease_ms INTEGER;
 ALTER TABLE checks ADD COLUMN filling BLOB;
 )sql";
 
-constexpr std::array<Migration, 10> kMigrations{{{1, kTasks},
+constexpr const char* kEventsOfRuns = R"sql(
+-- Of a run that an event started. NULL in rows of before.
+ALTER TABLE activity_runs ADD COLUMN event_id TEXT;
+ALTER TABLE activity_runs ADD COLUMN event_source TEXT;
+ALTER TABLE activity_runs ADD COLUMN event_hash BLOB;  -- SHA-256 of type, source, subject and data
+)sql";
+
+constexpr std::array<Migration, 11> kMigrations{{{1, kTasks},
                                                  {2, kWorkflows},
                                                  {3, kReports},
                                                  {4, kActivities},
@@ -408,7 +415,8 @@ constexpr std::array<Migration, 10> kMigrations{{{1, kTasks},
                                                  {7, kChecksums},
                                                  {8, kRates},
                                                  {9, kCommittedTurns},
-                                                 {10, kCounted}}};
+                                                 {10, kCounted},
+                                                 {11, kEventsOfRuns}}};
 
 bool is_empty(Connection& connection) {
   return connection.read_integer("SELECT count(*) FROM sqlite_schema") == 0 &&
