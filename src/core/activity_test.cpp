@@ -45,7 +45,8 @@ constexpr std::string_view kFullCron =
 constexpr std::string_view kFullEvent =
     R"({"enabled":true,"tasks":[{"type":"resize","input":[1],"queue":"images"},{"type":"notify"}],)"
     R"("trigger":{"event":{"type":"com.example.uploaded","source":"/photos","subject":"cat.jpg","where":[)"
-    R"({"pointer":"/size","equals":5},{"pointer":"/name","prefix":"cat"},{"pointer":"/draft","exists":false}]}}})";
+    R"({"pointer":"/size","equals":5},{"pointer":"/name","prefix":"cat"},{"pointer":"/draft","exists":false}],)"
+    R"("dedupe_by":"source_and_id"}},"dedupe_key_strategy":"skip"})";
 
 TEST(Activity, IsWrittenAsItWasRead) {
   EXPECT_EQ(parse(kFullCron).to_json(), kFullCron);

@@ -59,7 +59,7 @@ class Look {
       at().handled_until = *firing;
     }
     if (!again) forget_pause(firing);
-    if (again) {
+    if (again || (handles_outage_ && !plan_.runs.empty())) {
       at().behind = {judged_at_, now_};
     } else if (plan_.runs.empty()) {
       at().behind.reset();
@@ -93,12 +93,14 @@ class Look {
   // False if this firing must wait for the next look.
   bool handle(Time firing) {
     if (at().missed) {
+      handles_outage_ = true;
       handle_missed(firing, *at().missed);
       if (firing >= at().missed->until) at().missed.reset();
     } else if (!is_late(firing) && !is_paused(firing)) {
       start(firing, Disposition::ran, std::nullopt,
             now_ - due(firing) > trigger_.misfire_grace ? "waited behind what was due before it" : "");
     } else if (trigger_.misfire_policy == MisfirePolicy::skip) {
+      handles_outage_ = true;
       skip(firing, why_missed(firing));
     } else {
       at().missed = find_missed(firing);
@@ -239,6 +241,7 @@ class Look {
   Time judged_at_;  // what is late is judged as of then
   bool open_;
   std::size_t limit_;
+  bool handles_outage_ = false;  // some of the runs were missed
   Plan plan_;
 };
 

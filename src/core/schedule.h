@@ -55,8 +55,8 @@ struct SchedulePosition {
     bool operator==(const Missed&) const = default;
   };
 
-  // More was due than one look could handle. Servers have been handling it since then: what is late is judged by the
-  // first look, and what fell due up to `attended_until` waited for its turn.
+  // There were missed firings, or more was due than one look could handle. Servers have been handling it since then: what
+  // is late is judged by the first look, and what fell due up to `attended_until` waited for its turn.
   struct Behind {
     Time since, attended_until;
 
