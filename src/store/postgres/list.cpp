@@ -131,6 +131,7 @@ class Query {
 std::vector<Listed> run(Workspace& workspace, Query& query, const std::string& ids) {
   const std::string sql = query.weighed(ids);
   workspace.connection().send(sql, query.parameters());
+  workspace.now();  // was asked for first
   const Rows rows = workspace.connection().receive();
   std::vector<Listed> listed;
   for (int i = 0; i < rows.size(); ++i) {
@@ -145,6 +146,7 @@ bool are_few(Workspace& workspace, const ListFilter& filter) {
   Query query(filter);
   const std::string sql = query.count_of(query.few());
   workspace.connection().send(sql, query.parameters());
+  workspace.now();  // was asked for first
   const Rows rows = workspace.connection().receive();
   return Cells(rows, 0).integer() <= kFewOpen;
 }
@@ -165,7 +167,6 @@ std::vector<Listed> find(Workspace& workspace, const ListFilter& filter, std::in
 Page list(Runner& runner, const ListFilter& filter) {
   if (filter.limit <= 0) return {};
   return runner.read_aside([&](Workspace& workspace) {
-    workspace.connection().send_silently(kBoundedRead);
     const std::vector<Listed> found = find(workspace, filter, runner.queues().first_shelf());
     PageBudget budget;
     std::vector<ExecutionId> ids;

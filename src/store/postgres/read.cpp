@@ -52,8 +52,6 @@ const Statement kCheck{"check",
 
 }  // namespace
 
-const Statement kBoundedRead{"bound_read", "SELECT set_config('statement_timeout', '10000', true)"};
-
 std::vector<Row> read_whole(Workspace& workspace, std::span<const ExecutionId> ids) {
   if (ids.size() == 1) {
     workspace.connection().send(kFind, Parameters().raw(ids.front()));
@@ -93,7 +91,6 @@ std::vector<std::optional<Execution>> find_all(Runner& runner, const std::string
 
 std::vector<QueueCount> count(Runner& runner, const std::optional<std::string>& name_space) {
   return runner.read_aside([&](Workspace& workspace) {
-    workspace.connection().send_silently(kBoundedRead);
     if (name_space) {
       workspace.connection().send(kCountOne, Parameters().bytes(*name_space));
     } else {

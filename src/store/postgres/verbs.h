@@ -113,8 +113,6 @@ std::int64_t purge_requests(Runner& runner, std::int32_t limit);
 
 std::vector<std::optional<Execution>> find_all(Runner& runner, const std::string& name_space,
                                                std::span<const ExecutionId> ids);
-// Sent before what may have to walk through much: it ends after ten seconds.
-extern const Statement kBoundedRead;
 std::vector<Row> read_whole(Workspace& workspace, std::span<const ExecutionId> ids);  // in no order
 Page list(Runner& runner, const ListFilter& filter);
 Inspection inspect(Runner& runner, const std::string& from, std::int32_t limit);
