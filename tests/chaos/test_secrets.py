@@ -17,6 +17,7 @@ def test_password_is_shown_nowhere(postgres, tmp_path):
         with open(f"/proc/{server.pid}/cmdline", "rb") as line:
             assert SECRET not in line.read().decode()
         command = Command(tmp_path, ["--store", url])
+        command.ok("submit", "t", "1")
         seen = [command.run("doctor"), command.run("doctor", "--json"), command.run("top", "--once"), command.run("list"),
                 command.run("work", "--exec", "cat", "--once"), command.run("bench", "--tasks", "10", "--json"),
                 command.run("get", "nothing"), command.run("get", "x", url),
