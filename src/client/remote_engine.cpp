@@ -414,7 +414,7 @@ TypeView RemoteEngine::put_type(const std::string&, const std::string& name, con
 }
 
 TypeView RemoteEngine::patch_type(const std::string&, const std::string& name, const Json& patch) {
-  const Exchanged exchanged = server_.patch("/v1/types/" + percent_encode(name), canonical_json(patch));
+  const Exchanged exchanged = server_.patch("/v1/types/" + wire::percent_encode(name), canonical_json(patch));
   exchanged.require();
   return wire::read_type(exchanged.body);
 }
