@@ -315,6 +315,7 @@ void Connection::dispatch() {
 
 void Connection::refuse(const error_code& error) {
   using Http = beast::http::error;
+  preferences_ = read_preferences(incoming_->parser.get());  // as far as they have come
   if (error == Http::body_limit) {
     refuse(payload_too_large(loop_->options().max_body_bytes).response());
   } else if (error == Http::header_limit) {

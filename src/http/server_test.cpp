@@ -187,7 +187,7 @@ TEST(Server, UnknownPathsMethodsAndHeadersGivenTwice) {
   EXPECT_EQ(error_of(serving.call("GET", "/v1/nothing")), "RouteNotFound");
   const Received wrong = serving.call("PATCH", "/v1/tasks");
   EXPECT_EQ(wrong.status, 405);
-  EXPECT_EQ(wrong.headers.at("allow"), "POST, GET, HEAD");
+  EXPECT_EQ(wrong.headers.at("allow"), "GET, HEAD, POST, OPTIONS");
   const Received twice =
       serving.call("POST", "/v1/tasks", R"({"type":"t"})", "Idempotency-Key: a\r\nIdempotency-Key: b\r\n");
   EXPECT_EQ(twice.status, 400);
