@@ -99,8 +99,7 @@ class S3Store final : public Store {
     return reading([&](Bucket& bucket) { return s3::find(bucket, name_space, id); });
   }
   Inspection inspect(const std::string& from, std::int32_t limit) override {
-    Bucket bucket(*objects_);
-    return s3::inspect(bucket, from, limit);
+    return reading([&](Bucket& bucket) { return s3::inspect(bucket, from, limit); });
   }
   Page list(const ListFilter& filter) override {
     return reading([&](Bucket& bucket) { return s3::list(bucket, filter); });
