@@ -43,7 +43,7 @@ void Sweep::recount_found(Batch& batch, Statement& statement, Effects& effects) 
     if (!recount(row.execution, counted.run_in, counted.lease, batch.now)) continue;
     batch.tables.save(row, 0);
     if (row.execution.status == Status::pending) {
-      effects.ready.push_back({counted.id, row.execution.name_space, row.execution.queue, row.execution.kind});
+      effects.add_changed(row.execution);
     }
   }
 }
@@ -51,9 +51,8 @@ void Sweep::recount_found(Batch& batch, Statement& statement, Effects& effects) 
 // What was counted by a clock that was ahead. Few run, so those are looked over now and then; what is delayed only at first, and when
 // the clock is seen to have been set back.
 void Sweep::recount_ahead(Batch& batch, Effects& effects) {
-  const bool set_back = !swept_at_ || batch.now < *swept_at_;
+  const bool set_back = batch.tables.take_clock_set_back();
   const bool due = !repaired_at_ || batch.now - *repaired_at_ >= kRepairInterval;
-  swept_at_ = batch.now;
   if (set_back) {
     repaired_at_.reset();
     recount_found(batch, delayed_ahead_, effects);

@@ -40,8 +40,11 @@ class Tables {
   // Call at the start of each transaction: others may have written since the last one.
   void begin(Time now) {
     last_seq_ = 0;
+    clock_set_back_ = clock_set_back_ || now < now_;
     now_ = now;
   }
+  // Whether a transaction began earlier than one before it, or it is not known, since this was last asked.
+  bool take_clock_set_back() { return std::exchange(clock_set_back_, false); }
   // Forgets what a transaction that was rolled back had taught it.
   void forget();
 
@@ -126,6 +129,7 @@ class Tables {
   std::map<std::int64_t, QueueName> queue_names_;
   std::int64_t last_seq_ = 0;  // within this transaction; 0: to be asked for
   Time now_;                   // of this transaction
+  bool clock_set_back_ = true;
 };
 
 // One verb's transaction: on what, by which rules, at what time.

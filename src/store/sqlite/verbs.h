@@ -69,7 +69,6 @@ class Sweep {
 
   Statement due_, next_due_, leased_ahead_, delayed_ahead_;
   std::optional<Time> repaired_at_;  // when parked executions were last looked over
-  std::optional<Time> swept_at_;
 };
 
 class Purge {
