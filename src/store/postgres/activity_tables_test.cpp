@@ -188,7 +188,9 @@ TEST_F(PostgresActivities, RowThatIsPurgedWhileARecordWaitsForItIsMadeAnew) {
 TEST_F(PostgresActivities, SchemaOfBeforeIsMigrated) {
   put(row("a", 0));
   store_.reset();
-  sql("DROP MATERIALIZED VIEW hapax.store_identity; DROP TABLE hapax.activities, hapax.activity_runs; DROP TYPE "
+  sql("DROP MATERIALIZED VIEW hapax.store_identity;"
+      " ALTER TABLE hapax.queues DROP COLUMN rate_count, DROP COLUMN rate_per_ms, DROP COLUMN rate_burst;"
+      " DROP TABLE hapax.activities, hapax.activity_runs; DROP TYPE "
       "hapax.batch_execution, hapax.batch_submission,"
       " hapax.batch_state, hapax.batch_start, hapax.batch_event, hapax.batch_started_submission, hapax.batch_turn,"
       " hapax.batch_done_step, hapax.batch_step, hapax.batch_run_turn, hapax.batch_run_state;"

@@ -88,6 +88,7 @@ TEST_F(PostgresSchema, HasTheRowsOfBatchesAsTheyAreSent) {
 constexpr const char* kBeforeSmallerIndexes = R"sql(
 DROP INDEX hapax.in_queue, hapax.suspended;
 DROP MATERIALIZED VIEW hapax.store_identity;
+ALTER TABLE hapax.queues DROP COLUMN rate_count, DROP COLUMN rate_per_ms, DROP COLUMN rate_burst;
 DROP TYPE hapax.batch_step, hapax.batch_run_turn, hapax.batch_run_state;
 ALTER TABLE hapax.open DROP COLUMN run_committed;
 ALTER TABLE hapax.closed DROP COLUMN run_committed;
