@@ -19,12 +19,16 @@ class RepeatedTurns : public WorkflowTest {
     return first;
   }
 
-  // The turn after a signal, which asks for nothing.
+  // The claimable turn, which waits for a signal.
+  Turn turn_that_waits() {
+    Turn waiting = turn(claim_turn());
+    ask_until(waiting, Kind::wait_signal, std::nullopt, "hello");
+    EXPECT_EQ(commit(waiting).status, Status::suspended);
+    return waiting;
+  }
   Turn next_turn() {
     signal("hello", "1");
-    Turn next = turn(claim_turn());
-    EXPECT_EQ(commit(next).status, Status::suspended);
-    return next;
+    return turn_that_waits();
   }
 
   void expect_answered_again(const Turn& sent, Status status = Status::suspended) {
@@ -124,6 +128,7 @@ TEST_P(RepeatedTurns, ThatFollowedAStep) {
   const Execution run = suspended_on_task();
   Turn following_turn = following(run, claim_one());
   ask_task(following_turn, Task("more"));
+  ask_until(following_turn, Kind::wait_signal, std::nullopt, "hello");
   EXPECT_TRUE(commit(following_turn).accepted);
   signal("hello", "1");
   claim_turn();
@@ -142,7 +147,8 @@ TEST_P(RepeatedTurns, OfAnotherNamespaceAreLost) {
 }
 
 TEST_P(RepeatedTurns, AreRecognisedOverAsManyTurnsAsPromised) {
-  const Turn first = first_turn();
+  start();
+  const Turn first = turn_that_waits();
   for (std::size_t i = 1; i < kRememberedTurns; ++i) next_turn();
   expect_answered_again(first);
   next_turn();
