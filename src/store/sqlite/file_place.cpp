@@ -70,8 +70,15 @@ bool FilePlace::another_may_be_opened() const {
   return !left(log_, log_path_) && !left(index_, index_path_);
 }
 
+FilePlace FilePlace::without_log() const {
+  FilePlace place = *this;
+  place.log_.reset();
+  place.index_.reset();
+  return place;
+}
+
 bool FilePlace::has_another_log() const {
-  const auto log = path_.empty() ? std::nullopt : look(log_path_);
+  const auto log = log_ ? look(log_path_) : std::nullopt;
   return log && log != log_;
 }
 

@@ -24,6 +24,9 @@ class FilePlace {
   // database's own and damage it.
   bool another_may_be_opened() const;
 
+  // The same, when the last connection may have been closed, which removes the log.
+  FilePlace without_log() const;
+
   // Whether there is a log at its path that is not the one of then.
   bool has_another_log() const;
 

@@ -290,7 +290,11 @@ class SqliteStore final : public Store {
   // The writer, opened anew if an I/O error has spoilt it. The caller has the turn.
   WriterSession& writer() {
     require_in_place(*opened());
-    if (writer_ && writer_->tables.connection().broken()) writer_.reset();
+    if (writer_ && writer_->tables.connection().broken()) {
+      writer_.reset();
+      const std::lock_guard guard(readers_mutex_);
+      opened_ = std::make_shared<OpenedFile>(OpenedFile{opened_->place.without_log(), opened_->identity});
+    }
     if (!writer_) open_writer();
     return *writer_;
   }
