@@ -23,7 +23,8 @@ std::string type_name(const std::exception& error) {
       abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &status), std::free);
   constexpr std::string_view kOwn = "hapax::";
   const std::string_view name = status == 0 ? demangled.get() : typeid(error).name();
-  return std::string(name.starts_with(kOwn) ? name.substr(kOwn.size()) : name);
+  const std::string_view shown = name.starts_with(kOwn) ? name.substr(kOwn.size()) : name;
+  return std::string(shown == "detail::Mismatch" ? "Error" : shown);  // its base, which is what users know
 }
 
 std::string presentable(std::string text, std::size_t most) {
