@@ -166,15 +166,6 @@ TEST(RateLimit, ALowerRateCountsWhatWasTakenUnderTheHigherOne) {
   EXPECT_EQ(next_permit(rate_of("2/day"), state, kNoon), kNoon + 12h);
 }
 
-TEST(RateLimit, ChangingTheRateToAndFroGivesNothingAway) {
-  std::mt19937_64 random(7);
-  const Rate slow = rate_of("3/hour"), fast = rate_of("7/min", 5);
-  RateState state;
-  take(slow, state, kNoon, 3);
-  for (int i = 0; i < 1000; ++i) EXPECT_EQ(take(random() % 2 ? slow : fast, state, kNoon, 100) > 2, false) << i;
-  EXPECT_EQ(take(slow, state, kNoon, 1), 0);
-}
-
 // Stored by a version that did not keep the rate.
 TEST(RateLimit, AStateOfAnUnknownRateIsAtMostAnEmptyBucket) {
   RateState state{to_ms(kNoon + 24h) * 1'000'000, {}};

@@ -221,7 +221,7 @@ TEST_P(Limits, LoweredBurstCountsAtOnce) {
   EXPECT_EQ(claimed_ids().size(), 1u);
 }
 
-TEST_P(Limits, RateThatIsSetAgainGivesNothingAway) {
+TEST_P(Limits, EachChangeOfTheRateCountsWhatWasTakenBefore) {
   const QueuePolicy slow{.rate_limit = Rate{1, 1h, 1}}, fast{.rate_limit = Rate{5, 1h, 5}};
   set_policy("work", slow);
   submit_many(10);

@@ -78,15 +78,16 @@ TEST_P(Read, ListByStatusKnowsAllOfThem) {
   }
 }
 
-TEST_P(Read, CountHasEveryQueueWithAnythingOpen) {
+TEST_P(Read, CountHasEveryQueueThatWasUsed) {
   submitted(Task().queue("b").delay(10s));
   submitted(Task().queue("b").run_at(now() - 5s).priority(-3));
   owner_in(Status::running, Task().queue("a"));
   owner_in(Status::completed, Task().queue("closed"));
   submitted(Task().queue("z").name_space("a-tenant"));
-  EXPECT_THAT(store().count(),
-              ElementsAre(QueueCount{"a-tenant", "z", 1, 0, now()}, QueueCount{"default", "a", 0, 1, std::nullopt},
-                          QueueCount{"default", "b", 2, 0, now() - 5s}));
+  EXPECT_THAT(
+      store().count(),
+      ElementsAre(QueueCount{"a-tenant", "z", 1, 0, now()}, QueueCount{"default", "a", 0, 1, std::nullopt},
+                  QueueCount{"default", "b", 2, 0, now() - 5s}, QueueCount{"default", "closed", 0, 0, std::nullopt}));
 }
 
 TEST_P(Read, CountNamesAQueueThatWasUsedEvenWhenItIsEmpty) {

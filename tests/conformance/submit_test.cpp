@@ -154,9 +154,9 @@ TEST_P(Submit, ASuccessorIsNeverOlderThanTheOneItSupersedes) {
     const std::string key(to_string(reuse));
     SCOPED_TRACE(key);
     const Status status = reuse == Reuse::replace ? Status::pending : Status::failed;
-    const Execution owner = owner_in(status, Task().key(key));
+    const Execution owner = owner_in(status, Task().queue(key).key(key));
     clock_.advance(-5s);
-    const SubmitOutcome outcome = submit(Task().key(key).reuse(reuse).ttl(1h));
+    const SubmitOutcome outcome = submit(Task().queue(key).key(key).reuse(reuse).ttl(1h));
     ASSERT_EQ(outcome.kind, Kind::created);
     EXPECT_EQ(outcome.superseded, owner.id);
     EXPECT_EQ(outcome.execution.created_at, owner.created_at);

@@ -143,6 +143,7 @@ std::string World::state() {
     }
   }
   for (const QueueCount& count : store().count()) {
+    if (count.pending == 0 && count.running == 0) continue;  // known from a try that came to nothing
     out << count.queue << ": " << count.pending << " pending, " << count.running << " running\n";
   }
   return out.str();

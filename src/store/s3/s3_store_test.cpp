@@ -221,7 +221,7 @@ TEST_F(S3Store, ManyThousandsWaitingAreClaimedInOrder) {
   for (const Execution& execution : claimed) EXPECT_EQ(execution.priority, 2);
 }
 
-TEST_F(S3Store, WhatIsDeletedLeavesNothingBehind) {
+TEST_F(S3Store, WhatIsDeletedLeavesNothingBehindButThatItsQueueWasUsed) {
   submit(Task().key("k").ttl(1h));
   const Report report{token_of(claim().at(0)), Report::Completed{"1"}};
   store_->finish({&report, 1});
@@ -229,7 +229,7 @@ TEST_F(S3Store, WhatIsDeletedLeavesNothingBehind) {
     clock_.advance(24h);
     store_->purge(100);
   }
-  EXPECT_EQ(objects_->names(), std::vector<std::string>{std::string(s3::kFormat)});
+  EXPECT_EQ(objects_->names(), (std::vector<std::string>{std::string(s3::kFormat), "used/default/work"}));
 }
 
 }  // namespace
