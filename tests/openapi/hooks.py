@@ -99,6 +99,7 @@ RULES = {
     "startWorkflow": allowed_start,
     "putQueue": lambda case: allowed_settings(case.body),
     "putType": lambda case: allowed_settings(case.body),
+    "patchType": lambda case: allowed_settings(case.body),
     "putActivity": lambda case: allowed_activity(case.body),
     "commitTurns": lambda case: allowed_turns(case.body),
     "deliverEvents": lambda case: allowed_event(case.body),
@@ -128,7 +129,7 @@ def filter_case(context, case):
 @schemathesis.hook
 def before_call(context, case, kwargs):
     # A declared type may demand members of its submissions that others need not have: declare none that is submitted.
-    if case.operation.definition.raw.get("operationId") == "putType" and is_positive(case):
+    if case.operation.definition.raw.get("operationId") in ("putType", "patchType") and is_positive(case):
         case.path_parameters["name"] = "declared"
     # A long poll answers the same after a moment as after a minute, and nobody has the minute.
     for holder in (case.query, case.body):
