@@ -92,8 +92,9 @@ Failure Lost::as_failure() const {
   return {committing_ ? Failure::Code::outcome_unknown : Failure::Code::unavailable, what()};
 }
 
-std::string store_identity_sql() {
-  return "concat(i.id, '/', extract(epoch FROM pg_postmaster_start_time()), '/', pg_relation_filenode('queues'))";
+std::string store_identity_sql(const std::string& queues) {
+  return "concat(i.id, '/', extract(epoch FROM pg_postmaster_start_time()), '/', pg_relation_filenode('" + queues +
+         "'))";
 }
 
 Connection::Connection(const ConnectionOptions& options) : options_(options) {

@@ -74,7 +74,8 @@ class Replaced : public Refused {
 
 // The identity of the store in the schema: of its tables, and of the server that runs. It changes when the schema is created anew, a
 // dump is restored, the tables are emptied, or another server answers, which may have less than the last one had.
-std::string store_identity_sql();
+// For `i`, a row of store_identity.
+std::string store_identity_sql(const std::string& queues = "queues");
 
 // Used by one thread at a time. Whatever it waits for, it waits until CallDeadline::current() at most, and then it is Lost.
 class Connection {

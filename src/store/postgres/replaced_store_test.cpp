@@ -9,6 +9,7 @@
 #include <fstream>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "store/postgres/postgres_store.h"
 #include "support/postgres_server.h"
@@ -97,6 +98,18 @@ class ReplacedStore : public testing::TestWithParam<bool> {
     server_.run(url_,
                 "SET client_min_messages TO warning; BEGIN; REFRESH MATERIALIZED VIEW hapax.store_identity;"
                 " DROP SCHEMA hapax CASCADE; COMMIT");
+  }
+
+  // Others may be at work, and keep it waiting.
+  void recreate(bool backwards) {
+    for (bool dropped = false;;) {
+      try {
+        if (!std::exchange(dropped, true)) drop();
+        return submit_everywhere(*open(), backwards);
+      } catch (const Failure& failure) {
+        EXPECT_TRUE(failure.safe_to_retry()) << failure.what();
+      }
+    }
   }
 
   // Every verb that the engine calls.
@@ -283,8 +296,7 @@ TEST_P(ReplacedStore, NothingCrossesUnderLoad) {
   for (int round = 0; round < 8; ++round) {
     const int submitted_before = submitted, claimed_before = claimed;
     while (submitted < submitted_before + 50 || claimed < claimed_before + 20) std::this_thread::yield();
-    drop();
-    submit_everywhere(*open(), round % 2 == 0);
+    recreate(round % 2 == 0);
   }
   stopping = true;
   for (std::thread& thread : threads) thread.join();

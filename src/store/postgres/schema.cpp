@@ -486,8 +486,9 @@ void refuse_pooler(Connection& connection, const ConnectionOptions& options) {
 
 std::string read_identity(Connection& connection, const std::string& schema) {
   try {
-    connection.run_script(fmt::format("SET search_path TO {}", identifier(schema)));
-    return connection.run_script("SELECT " + store_identity_sql() + " FROM store_identity i");
+    // In one statement, with the schema named: a pooler may give the next one to another server connection.
+    return connection.run_script(fmt::format("SELECT {} FROM {}.store_identity i",
+                                             store_identity_sql(identifier(schema) + ".queues"), identifier(schema)));
   } catch (const Refused& refused) {
     if (!refused.is("55000")) throw;
     throw Failure(Failure::Code::unavailable, fmt::format("the schema {} is being restored and not whole yet", schema));
