@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -89,41 +86,6 @@ TEST(ChildProcess, CancelEndsWhatHasLeftTheGroup) {
   asked.grace = Duration(50);
   asked.cancelled = [&] { return std::filesystem::exists(file); };
   EXPECT_TRUE(run_child(asked).cancelled);
-  EXPECT_TRUE(ends_soon(file));
-}
-
-// The worker is a process of its own here, and killed.
-TEST(ChildProcess, EverythingEndsWithTheWorker) {
-  const TempDir dir;
-  const auto paths = {dir.path() / "sh", dir.path() / "child", dir.path() / "session", dir.path() / "deaf"};
-  const std::string here = dir.path().string();
-  const pid_t worker = fork();
-  if (worker == 0) {
-    run_child(call("echo $$ > " + here + "/sh; sleep 1000 & echo $! > " + here + "/child; setsid sh -c 'echo $$ > " +
-                   here + "/session; sleep 1000; true' & (trap '' TERM; setsid setsid sh -c 'echo $$ > " + here +
-                   "/deaf; while :; do sleep 1; done') & wait"));
-    _exit(0);
-  }
-  for (const auto& path : paths) EXPECT_TRUE(is_alive(path)) << path;
-  kill(worker, SIGKILL);
-  waitpid(worker, nullptr, 0);
-  for (const auto& path : paths) EXPECT_TRUE(ends_soon(path)) << path;
-}
-
-TEST(ChildProcess, WhatIsLeftInTheBackgroundLivesOnAsLongAsTheWorker) {
-  const TempDir dir;
-  const auto file = dir.path() / "pid";
-  const pid_t worker = fork();
-  if (worker == 0) {
-    run_child(call("sleep 1000 & echo $! > " + file.string()));
-    pause();
-    _exit(0);
-  }
-  EXPECT_TRUE(is_alive(file));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_TRUE(is_alive(file));
-  kill(worker, SIGTERM);
-  waitpid(worker, nullptr, 0);
   EXPECT_TRUE(ends_soon(file));
 }
 
