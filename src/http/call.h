@@ -31,6 +31,8 @@ class Call final : public Exchange {
     });
   }
 
+  bool take_bytes(std::size_t total) override { return share_.take_bytes(total); }
+
   void limit(std::chrono::milliseconds time, std::function<Response()> otherwise) override {
     connection_->loop().run(
         [connection = connection_, ticket = ticket_, time, otherwise = std::move(otherwise)]() mutable {

@@ -259,8 +259,7 @@ void Connection::head_done(std::string_view bytes) {
 void Connection::take_body_bytes() {
   const auto told = incoming_->parser.content_length();
   const std::size_t bytes = told ? static_cast<std::size_t>(*told) : incoming_->parser.get().body().size();
-  if (!incoming_->share.take_bytes(bytes))
-    throw overloaded("The server has as many bytes of requests in hand as it takes.");
+  if (!incoming_->share.take_bytes(bytes)) throw too_many_bytes();
 }
 
 // Small bodies are read, so that the connection can go on.
@@ -374,6 +373,7 @@ void Connection::write_as_preferred(Response response) {
 void Connection::compress_elsewhere(Response response) {
   const auto plain = std::make_shared<Response>(std::move(response));
   const Responder responder(std::make_shared<Call>(shared_from_this(), ticket_, Load::Share(loop_->service().load())));
+  if (!responder.take_bytes(plain->body.size())) return write(std::move(*plain));
   try {
     loop_->service().compressing().begin(responder, [responder, plain, coding = preferences_.coding] {
       responder.answer(encoded(std::move(*plain), coding));

@@ -137,6 +137,8 @@ RequestError payload_too_large(std::size_t limit_bytes) {
   return {413, "PayloadTooLarge", fmt::format("The body is longer than this server takes: {} bytes.", limit_bytes)};
 }
 
+RequestError too_many_bytes() { return overloaded("The server has as many bytes of requests in hand as it takes."); }
+
 RequestError task_not_found(std::string_view id) {
   const auto kind = ControlOutcome::Kind::not_found;
   return {404, std::string(wire::to_string(kind)), wire::describe(kind, id)};

@@ -43,6 +43,7 @@ RequestError invalid_header(std::string_view name, const std::string& message);
 
 // 503 Overloaded, before anything was done; `why` is a sentence.
 RequestError overloaded(const std::string& why);
+RequestError too_many_bytes();
 
 // 400 InvalidIdempotencyKey: of the header.
 RequestError invalid_idempotency_key(const std::string& message);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "http/compression.h"
 #include "http/metrics.h"
 #include "http/query.h"
 #include "http/serving.h"
@@ -204,6 +205,21 @@ TEST(Load, BytesOfBodiesAreBounded) {
   holding.close();
   serving.await_metric("hapax_http_request_bytes_in_hand 0");
   EXPECT_EQ(serving.call("POST", "/v1/tasks", std::string(60'000, ' ') + std::string(kTask)).status, 201);
+}
+
+TEST(Load, ABodyCountsWithTheBytesThatItUnpacksTo) {
+  ServerOptions options = quick();
+  options.max_body_bytes = options.max_request_bytes = 100'000;
+  Serving serving(options);
+  TestClient holding = serving.client();
+  holding.send(head("/v1/tasks", 60'000, "Expect: 100-continue\r\n"));
+  EXPECT_EQ(holding.read().status, 100);
+  const std::string packed = compress(std::string(60'000, ' ') + std::string(kTask), Coding::gzip);
+  const auto submit = [&] { return serving.call("POST", "/v1/tasks", packed, "Content-Encoding: gzip\r\n"); };
+  EXPECT_EQ(error_of(submit()), "Overloaded");
+  holding.close();
+  serving.await_metric("hapax_http_request_bytes_in_hand 0");
+  EXPECT_EQ(submit().status, 201);
 }
 
 TEST(Load, BeyondTheLimitOfConnectionsOnlyOpenRoutesAreAnswered) {

@@ -80,6 +80,9 @@ class Exchange {
   // cancelled if the client hangs up or the server stops.
   virtual void wait(std::shared_ptr<Waiting> waiting) = 0;
 
+  // Before the answer: the request turns out to hold so many bytes in all. False where that is more than the server takes.
+  virtual bool take_bytes(std::size_t total) = 0;
+
   // Before the answer: if it does not come within this time, `otherwise` makes another one.
   virtual void limit(std::chrono::milliseconds time, std::function<Response()> otherwise) = 0;
 };
@@ -94,6 +97,8 @@ class Responder {
   }
 
   void wait(std::shared_ptr<Waiting> waiting) const { exchange_->wait(std::move(waiting)); }
+
+  bool take_bytes(std::size_t total) const { return exchange_->take_bytes(total); }
 
   void limit(std::chrono::milliseconds time, std::function<Response()> otherwise) const {
     exchange_->limit(time, std::move(otherwise));

@@ -103,6 +103,7 @@ const Route& Service::admit(Request& request, std::size_t& index) const {
 void Service::run(const Route& route, Request& request, const Responder& responder) const {
   try {
     request.body = decode_body(std::move(request.body), request.content_encoding, max_body_bytes_);
+    if (!responder.take_bytes(request.body.size())) throw too_many_bytes();
     route.handler(request, responder);
   } catch (...) {
     responder.answer(error_response(std::current_exception()));
