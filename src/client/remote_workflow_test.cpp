@@ -154,7 +154,9 @@ TEST_F(RemoteWorkflow, ItsTurnsAreClaimedWithEventsAndCommitted) {
   EXPECT_TRUE(control(*remote, signal).changed);
   claimed = claim(*remote);
   ASSERT_EQ(claimed.size(), 1U);
-  EXPECT_EQ(claimed[0].execution.run, local->find(kSpace, id)->run);
+  RunState known = local->find(kSpace, id)->run;
+  known.committed.clear();  // for the store alone
+  EXPECT_EQ(claimed[0].execution.run, known);
   EXPECT_EQ(json_of(claimed[0].events), json_of(local->history(kSpace, id, claimed[0].execution.run.seen, 100)));
   TurnRequest last = turn_of(claimed[0]);
   last.end = Turn::Completed{"\"done\""};
