@@ -131,6 +131,20 @@ TEST_F(S3Store, APrefixThatWasEmptiedOrRecreatedIsNoticedByThePulse) {
   store_->watch({});
 }
 
+TEST_F(S3Store, AListReadsNothingOfAnotherNamespace) {
+  submit(Task().name_space("mine"));
+  for (int i = 0; i < 50; ++i) submit(Task().name_space("theirs"));
+  ListFilter filter;
+  filter.name_space = "mine";
+  objects_->reset_counts();
+  EXPECT_EQ(store_->list(filter).size(), 1u);
+  EXPECT_EQ(objects_->counts()[ObjectRequest::Verb::get], 1);
+  filter.name_space = "nobody";
+  objects_->reset_counts();
+  EXPECT_TRUE(store_->list(filter).empty());
+  EXPECT_EQ(objects_->counts()[ObjectRequest::Verb::get], 0);
+}
+
 TEST_F(S3Store, HintsThatWereRemovedAreRebuilt) {
   submit(Task().key("a"));
   submit(Task().delay(1h));
