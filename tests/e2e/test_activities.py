@@ -265,7 +265,7 @@ def test_a_backfill_over_a_compressed_run_is_a_duplicate_unless_it_is_forced(sta
         ids = stored_workflows(caller, "activity-tick:")
         return {id for id in ids if first <= instant(id.partition(":")[2]) <= last}
 
-    assert started() == {compressed["workflow_id"]}
+    eventually(lambda: started() == {compressed["workflow_id"]})
     runs = caller.backfill("tick", window["from"], window["to"]).json["runs"]
     assert len(runs) == window["missed"] >= 2
     assert {run["disposition"] for run in runs} == {"duplicate"}
@@ -275,7 +275,7 @@ def test_a_backfill_over_a_compressed_run_is_a_duplicate_unless_it_is_forced(sta
 
     forced = caller.backfill("tick", window["from"], window["to"], force=True).json["runs"]
     assert [run["disposition"] for run in forced] == ["caught_up"] * (len(runs) - 1) + ["duplicate"]
-    assert started() == {run["workflow_id"] for run in forced}
+    eventually(lambda: started() == {run["workflow_id"] for run in forced})
     told = {run["scheduled_for"]: run for run in caller.activity_runs("tick")}
     assert all("by force" in told[run["scheduled_for"]]["why"] for run in forced[:-1])
     assert caller.backfill("tick", window["from"], window["to"], force=1).json["pointer"] == "/force"

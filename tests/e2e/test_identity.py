@@ -151,11 +151,23 @@ def test_a_key_is_unique_within_its_scope(caller, fresh):
 
     assert same(submit(a, q1, "type"), submit(a, q2, "type"))
     assert not same(submit(a, q1, "type"), submit(b, q1, "type"))
-    assert same(submit(a, q1, "queue"), submit(b, q1, "queue"))
+    assert same(submit(a, q1, "queue"), submit(a, q1, "queue"))
     assert not same(submit(a, q1, "queue"), submit(a, q2, "queue"))
-    assert same(submit(a, q1, "global"), submit(b, q2, "global"))
-    assert same(submit(a, q1, "tenant-9"), submit(b, q2, "tenant-9"))
+    assert same(submit(a, q1, "global"), submit(a, q2, "global"))
+    assert same(submit(a, q1, "tenant-9"), submit(a, q2, "tenant-9"))
     assert not same(submit(a, q1, "tenant-9"), submit(a, q1, "tenant-10"))
+
+
+@pytest.mark.parametrize("scope", ["queue", "global", "tenant-9"])
+def test_a_key_of_a_wider_scope_is_no_other_types(caller, fresh, scope):
+    key, a, b, queue = fresh("key"), fresh("type"), fresh("type"), fresh("queue")
+    owner = caller.submit(a, queue=queue, scope=scope, idempotency_key=key).json["execution"]
+
+    stranger = caller.submit(b, queue=queue, scope=scope, idempotency_key=key)
+
+    assert (stranger.status, stranger.json["error"]) == (409, "IdempotencyConflict")
+    assert stranger.json["existing_execution_id"] == owner["id"]
+    assert "another type" in stranger.json["message"]
 
 
 def test_a_custom_scope_never_meets_a_type_or_queue_of_the_same_name(caller, fresh):
