@@ -278,8 +278,11 @@ def test_a_lost_lease_changes_nothing_and_a_repeated_turn_is_answered_again(call
     assert first == second == {"lease": claim["lease"], "ok": True, "status": "suspended"}
     assert len(caller.history(workflow_id)) == 1
     caller.signal(workflow_id, "go")
+    assert mine.commit(turn) == first
+    (returned,) = mine.claim(["workflow"])
+    assert caller.http.post("/v1/claims/return", {"leases": [returned["lease"]]}).json["leases"][0]["ok"]
     (again,) = mine.claim(["workflow"])
-    lost = mine.commit({**turn, "end": {"kind": "completed"}, "commands": []})
+    lost = mine.commit({"lease": returned["lease"], "seen": 3, "end": {"kind": "completed"}})
     assert lost["error"] == "LeaseLost"
     assert mine.commit({"lease": again["lease"], "seen": 3, "end": {"kind": "completed", "result": None}})["ok"]
     assert caller.workflow_result(workflow_id).json["result"] is None
@@ -331,7 +334,7 @@ def test_a_workflow_id_starts_one_workflow(caller, fresh):
     assert (exists.status, exists.json["error"]) == (409, "WorkflowAlreadyExists")
     caller.cancel_workflow(workflow_id)
     closed = caller.start("w", workflow_id, input=1, on_duplicate="error", reuse="reject")
-    assert (closed.status, closed.json["error"]) == (409, "WorkflowAlreadyCompleted")
+    assert (closed.status, closed.json["error"]) == (409, "WorkflowAlreadyExists")
     anew = caller.start("w", workflow_id, input=2)
     assert anew.status == 201
     assert caller.workflow(workflow_id)["id"] == anew.json["execution"]["id"]

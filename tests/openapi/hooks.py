@@ -60,7 +60,7 @@ def allowed_turns(body):
         # Steps count on from one command to the next.
         commands = turn.get("commands") or []
         steps = [command.get("step") for command in commands]
-        if steps != list(range(steps[0], steps[0] + len(steps))) if steps else False:
+        if any(after != before + 1 for before, after in zip(steps, steps[1:])):
             return False
         if not all(allowed_submission(command.get("start")) for command in commands):
             return False

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
 #include "store/postgres/run_rows.h"
 #include "store/postgres/sealed.h"
@@ -227,17 +228,18 @@ std::vector<std::size_t> commit_plain(Runner& runner, std::span<const Turn> turn
     std::size_t turn;
     TurnBatch::Known known = {};
   };
-  std::map<ExecutionId, Tried> tried;  // in the order in which everybody locks runs
+  std::map<ExecutionId, Tried> tried;   // in the order in which everybody locks runs
+  std::unordered_set<ExecutionId> met;  // a second turn of a run must not overtake the first
   std::vector<std::size_t> rest;
   std::vector<QueueName> queues;
   const auto policies = runner.policies();
   for (std::size_t i = 0; i < turns.size(); ++i) {
-    const bool is_plain =
-        may_go_the_short_way(turns[i], *policies) && tried.try_emplace(turns[i].token.execution, Tried{i}).second;
-    if (!is_plain) {
+    const ExecutionId& run = turns[i].token.execution;
+    if (!met.insert(run).second || !may_go_the_short_way(turns[i], *policies)) {
       rest.push_back(i);
       continue;
     }
+    tried.emplace(run, Tried{i});
     queues.push_back(queue_of(turns[i]));
     for (const Turn::Start& start : turns[i].starts) queues.push_back(queue_of(turns[i], start));
   }
