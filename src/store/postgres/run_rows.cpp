@@ -13,8 +13,8 @@ std::optional<Execution> PostgresRows::load(const ExecutionId& id) {
 }
 
 std::optional<ExecutionId> PostgresRows::latest_run(const std::string& name_space, const std::string& workflow_id) {
-  auto latest =
-      postgres::latest_run(workspace_.connection(), workspace_.queues().first_shelf(), name_space, workflow_id);
+  auto latest = postgres::latest_run(workspace_.connection(), workspace_.queues().first_shelf(), name_space,
+                                     workflow_id, workspace_.erased_executions());
   for (const Execution* execution : workspace_.new_executions()) {
     if (execution->kind != Kind::workflow || execution->name_space != name_space) continue;
     if (execution->idempotency_key == workflow_id && (!latest || *latest < execution->id)) latest = execution->id;

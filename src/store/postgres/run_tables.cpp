@@ -66,7 +66,7 @@ const Statement kLatest{
     "SELECT e.id FROM " +
         lookup_key("$4::int4", "$1::int4", "$2::bytea", "e",
                    "ARRAY(SELECT q.queue_no FROM queues q WHERE q.name_space = $3::bytea AND q.kind = 1)") +
-        " ORDER BY e.created_at DESC, e.id DESC LIMIT 1"};
+        " WHERE e.id <> ALL($5::uuid[]) ORDER BY e.created_at DESC, e.id DESC LIMIT 1"};
 const Statement kPutWait{
     "put_wait",
     "INSERT INTO waits (run, step, signal, until, awaits)"
@@ -198,9 +198,12 @@ std::vector<std::vector<Event>> receive_news(Connection& connection, std::size_t
 }
 
 std::optional<ExecutionId> latest_run(Connection& connection, std::int32_t first_shelf, const std::string& name_space,
-                                      const std::string& workflow_id) {
+                                      const std::string& workflow_id, const std::vector<ExecutionId>& erased) {
+  Array others(Type::uuid);
+  for (const ExecutionId& id : erased) others.raw(id);
   Parameters parameters;
   parameters.int4(key_number(workflow_id)).bytes(workflow_id).bytes(name_space).int4(first_shelf);
+  parameters.array(std::move(others));
   const Rows rows = connection.run(kLatest, parameters);
   if (rows.empty()) return std::nullopt;
   return Cells(rows, 0).raw<ExecutionId>();

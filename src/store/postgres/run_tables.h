@@ -40,9 +40,9 @@ std::vector<Event> receive_events(Connection& connection);
 void send_read_news(Connection& connection, const std::vector<const Execution*>& runs);
 std::vector<std::vector<Event>> receive_news(Connection& connection, std::size_t runs);
 
-// The latest run of a workflow, as it is stored.
+// The latest run of a workflow, as it is stored; none of `erased`, which are to be deleted.
 std::optional<ExecutionId> latest_run(Connection& connection, std::int32_t first_shelf, const std::string& name_space,
-                                      const std::string& workflow_id);
+                                      const std::string& workflow_id, const std::vector<ExecutionId>& erased);
 
 void put_wait(Connection& connection, const Wait& wait);
 std::vector<Wait> waits_of(Connection& connection, const ExecutionId& run);        // by step

@@ -96,8 +96,9 @@ class Workspace {
   // Names the queues of rows that were read elsewhere.
   void name(std::vector<Row>& rows);
 
-  // What is not stored yet.
+  // What is not stored yet, and what is stored but will be deleted.
   std::vector<const Execution*> new_executions();
+  std::vector<ExecutionId> erased_executions();
 
  private:
   struct Slot {

@@ -171,6 +171,14 @@ std::vector<const Execution*> Workspace::new_executions() {
   return found;
 }
 
+std::vector<ExecutionId> Workspace::erased_executions() {
+  std::vector<ExecutionId> found;
+  for (const auto& [id, slot] : rows_) {
+    if (slot.is_erased) found.push_back(id);
+  }
+  return found;
+}
+
 void Workspace::put_entry(const Execution& owner, std::optional<Time> expires_at) {
   EntrySlot& slot = entries_[owner.identity->hash];
   slot.is_changed = true;
