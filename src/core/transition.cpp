@@ -164,7 +164,10 @@ bool recount(Execution& execution, std::optional<Duration> run_in, std::optional
   if (execution.status == Status::running) {
     if (execution.lease_expires_at) cap(*execution.lease_expires_at, lease);
     if (execution.attempt_ends_by) cap(*execution.attempt_ends_by, execution.timeout);
-    if (execution.cancel_by) cap(*execution.cancel_by, *execution.cancel_by - *execution.cancel_requested_at);
+    if (execution.cancel_by) {
+      cap(*execution.cancel_by, *execution.cancel_by - *execution.cancel_requested_at);
+      cap(*execution.cancel_requested_at, Duration(0));
+    }
   }
   return changed;
 }

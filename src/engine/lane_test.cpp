@@ -137,6 +137,22 @@ TEST(Lane, RepeatsABatchWhoseOutcomeIsUnknown) {
   EXPECT_EQ(calls, 3);
 }
 
+TEST(Lane, ARepeatThatDoesNothingLeavesTheOutcomeUnknown) {
+  int calls = 0;
+  IntLane lane(
+      [&](std::span<const int>) -> std::vector<int> {
+        throw Failure(++calls == 1 ? Failure::Code::outcome_unknown : Failure::Code::unavailable, "gone");
+      },
+      100, true);
+  try {
+    put_and_wait(lane, {1});
+    ADD_FAILURE() << "it was answered";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), Failure::Code::outcome_unknown);
+  }
+  EXPECT_EQ(calls, 2);
+}
+
 TEST(Lane, DoesNotRepeatWhatIsNotRepeatable) {
   int calls = 0;
   IntLane lane(

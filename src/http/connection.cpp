@@ -374,6 +374,7 @@ void Connection::compress_elsewhere(Response response) {
   const auto plain = std::make_shared<Response>(std::move(response));
   const Responder responder(std::make_shared<Call>(shared_from_this(), ticket_, Load::Share(loop_->service().load())));
   if (!responder.take_bytes(plain->body.size())) return write(std::move(*plain));
+  deadline_ = Clock::time_point::max();  // the answer is there, only its form is not
   try {
     loop_->service().compressing().begin(responder, [responder, plain, coding = preferences_.coding] {
       responder.answer(encoded(std::move(*plain), coding));

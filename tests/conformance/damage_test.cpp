@@ -80,6 +80,15 @@ TEST_P(Damage, OfATypeIsNoticed) {
   expect_damaged(damaged);
 }
 
+// As many damaged ones as are asked for stand before it.
+TEST_P(Damage, OfTheFirstOnesIsPassedOverByASmallClaim) {
+  for (int i = 0; i < 3; ++i) submitted(Task().priority(1).input("\"precious\""));
+  const auto sound = submitted(Task()).id;
+  HAPAX_DAMAGE("precious");
+  EXPECT_THAT(claimed_ids({"work"}, 1), ElementsAre(sound));
+  EXPECT_THAT(claimed_ids({"work"}, 1), IsEmpty());
+}
+
 // A queue that gave all that was asked of it may be claimed from in another way.
 TEST_P(Damage, InAFullQueueIsPassedOver) {
   for (int i = 0; i < 2; ++i) submitted(Task().priority(1));

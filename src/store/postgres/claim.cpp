@@ -21,8 +21,9 @@ namespace hapax::postgres {
 
 namespace {
 
-constexpr std::int64_t kChunk = 64;         // candidates read ahead, where there are several queues
-constexpr std::int64_t kChunkOfKeys = 512;  // where some may have to be parked
+constexpr std::int64_t kChunk = 64;             // candidates read ahead, where there are several queues
+constexpr std::int64_t kChunkOfKeys = 512;      // where some may have to be parked
+constexpr std::int64_t kLongestChunk = 10'000;  // where all before it were damaged
 
 const QueuePolicy kUnlimited;  // a turn is no task: the limits are of those
 
@@ -112,10 +113,6 @@ class QueueTurn {
   // The first due task that the limits let through, or null.
   Row* next() {
     while (Row* candidate = head()) {
-      if (candidate->execution.damaged) {
-        ++position_;
-        continue;
-      }
       if (policy_.max_running && running_ >= *policy_.max_running) return end();
       if (is_saturated(candidate->execution)) {
         parked_.raw(candidate->execution.id);
@@ -219,6 +216,12 @@ class QueueTurn {
       any_key = any_key || row.execution.concurrency_key;
     }
     all_read_ = rows.size() < chunk_;
+    // Damaged ones stay where they are: only a longer look gets past them.
+    std::erase_if(candidates_, [](const Row& row) { return row.execution.damaged; });
+    if (candidates_.empty() && !all_read_) {
+      all_read_ = chunk_ >= kLongestChunk;
+      chunk_ = std::min(4 * chunk_, kLongestChunk);
+    }
     std::sort(candidates_.begin(), candidates_.end(),
               [](const Row& a, const Row& b) { return goes_before(a.execution, b.execution); });
     workspace_.name(candidates_);

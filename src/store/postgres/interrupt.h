@@ -1,6 +1,7 @@
 // Ends whatever waits for a socket, on any thread: a pipe that everybody who waits also watches.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,7 +13,8 @@ namespace hapax::postgres {
 class Interrupt {
  public:
   Interrupt() {
-    if (pipe(ends_) != 0) throw Failure(Failure::Code::unavailable, "no pipe can be made: too many open files");
+    if (pipe2(ends_, O_CLOEXEC) != 0)
+      throw Failure(Failure::Code::unavailable, "no pipe can be made: too many open files");
   }
   ~Interrupt() {
     trigger();

@@ -105,20 +105,33 @@ ClaimOutcome Claim::keep_what_fits(std::vector<Row> taken) {
   outcome.executions.reserve(taken.size());
   PageBudget budget;
   std::vector<Extension> returned;
+  const auto is_read = [&](Execution& task) {
+    try {
+      return runner_.read([&](Workspace& workspace) { return read_input(workspace.connection(), task), true; });
+    } catch (const Failure&) {
+      return false;
+    }
+  };
   for (Row& row : taken) {
     Execution& task = row.execution;
     if (!returned.empty() || !budget.take(row.payload_bytes())) {
       returned.push_back({{task.id, task.attempt, *task.lease_secret}, Duration::zero(), task.name_space});
       continue;
     }
-    if (task.input.empty()) {
-      runner_.read([&](Workspace& workspace) { return read_input(workspace.connection(), task), true; });
+    // They are leased already: whatever fails from here on, what was read is handed out, and the rest given back.
+    if (task.input.empty() && !is_read(task)) {
+      returned.push_back({{task.id, task.attempt, *task.lease_secret}, Duration::zero(), task.name_space});
+      continue;
     }
     outcome.executions.push_back(std::move(task));
   }
   drop_damaged(outcome);
   if (returned.empty()) return outcome;
-  extend(runner_, returned);
+  try {
+    extend(runner_, returned);
+  } catch (const Failure&) {
+    // Their leases end by themselves.
+  }
   forget_positions();
   outcome.more = true;
   return outcome;
