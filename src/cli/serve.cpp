@@ -125,10 +125,13 @@ std::vector<std::string> changed_for_restart(const Config& a, const Config& b) {
   return names;
 }
 
-// Takes over what can change while the server runs: tokens, hosts and the log's level. `started` is what the rest is compared with.
-void reload(const Program& program, const ServeFlags& flags, const Config& started, Server& server) {
+// Takes over what can change while the server runs: tokens, hosts and the log's level. `started` is what the rest is compared with;
+// `guarded`: tokens are needed now. A file that is empty or gone, for a moment even, must not open the server to everybody.
+void reload(const Program& program, const ServeFlags& flags, const Config& started, Server& server, bool& guarded) {
   try {
     const Config config = flags.load(program.environment);
+    if (guarded && config.tokens.empty()) throw ConfigError("it has no tokens any more; to serve without, restart");
+    guarded = !config.tokens.empty();
     server.change_access(access_tokens(config), config.hosts);
     set_log_level(config.log_level);
     spdlog::info("reloaded the configuration: {} tokens, {} hosts", config.tokens.size(), config.hosts.size());
@@ -157,7 +160,8 @@ int serve(const Program& program, const ServeFlags& flags) {
   spdlog::info("serving {} on {}", without_secrets(config.store), server->address());
 
   int signal = signals.wait();
-  for (; signal == SIGHUP; signal = signals.wait()) reload(program, flags, config, *server);
+  bool guarded = !config.tokens.empty();
+  for (; signal == SIGHUP; signal = signals.wait()) reload(program, flags, config, *server, guarded);
   watch.begin(config.shutdown_grace);
   spdlog::info("stopping on signal {}; a second one ends at once", signal);
   server->stop();

@@ -75,6 +75,10 @@ def test_sighup_reloads_tokens_hosts_and_log_level_and_names_what_needs_a_restar
 
     file.write_text("[server\n")
     reload(server, "the old one stays in force")
+    assert statuses(server, "first", "second") == [401, 200]
+
+    file.write_text("")  # as an editor leaves it for a moment: the server must not be open to everybody
+    reload(server, "it has no tokens any more")
     assert "test.toml:1" in server.log
     assert statuses(server, "first", "second") == [401, 200]
     assert server.stop() == 0
