@@ -45,7 +45,7 @@ class TaskFailed : public Error {
 // - A task or child workflow did not complete. code() is TaskFailed, TaskCancelled, TaskTimedOut, or the same of
 //   Workflow; `status` is "failed", "cancelled" or "timed_out"; `type` and `message` are those of the step's own error.
 // - A side effect threw: SideEffectFailed, likewise.
-// - What came of the step (a result, a signal's payload, a recorded value) is not of the type that the code reads it as:
+// - The step's value (a result, a signal's payload, a recorded value) does not have the type that the code reads it as:
 //   StepMismatch. `status` is "failed", `type` InvalidJson, `pointer` the place that did not fit, as a JSON Pointer (""
 //   is the whole), and `message` says what was expected there.
 class StepFailed : public Error {

@@ -57,7 +57,7 @@ using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 template <class T>
 class Future {
  public:
-  // Waits for it and gives what came of it. Throws StepFailed if it did not complete, or if that is no T.
+  // Waits for its result. Throws StepFailed if it did not complete, or if the result is not a T.
   T get() const;
 
  private:
@@ -245,7 +245,7 @@ class Context {
   [[noreturn]] void step_mismatch(std::int32_t step, const std::string& pointer, const std::string& message) const;
   [[noreturn]] void continue_as(const std::string& input_json);
 
-  // What came of a step, as the type that the code wants.
+  // A step's result, converted to the type that the code asks for.
   template <class T>
   T read_step(std::int32_t step, const std::string& json) const {
     try {

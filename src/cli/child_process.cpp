@@ -64,13 +64,13 @@ void make_nonblocking(const Descriptor& descriptor) {
   if (fcntl(descriptor.get(), F_SETFL, O_NONBLOCK) != 0) fail("preparing a pipe");
 }
 
-// Its other end closes when this process ends, and not before: whoever holds this one learns of that.
+// A pipe whose write end closes when this process ends: the holder of the read end notices.
 int lifeline() {
   static const Pipe pipe;
   return pipe.read_end.get();
 }
 
-// Forks twice, so that the supervisor, which may live longer than the attempt, is nobody's to wait for.
+// Forks twice: the supervisor may outlive the attempt, so init reaps it.
 void start_supervisor(const Supervised& call) {
   const pid_t between = fork();
   if (between < 0) fail("starting a process");

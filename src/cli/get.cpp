@@ -73,7 +73,7 @@ Fields describe(const Execution& execution, Time now) {
   return fields;
 }
 
-// The steps for which a task or workflow of before stands: they ran nothing.
+// The steps that share an earlier task or workflow by its identity: they ran nothing themselves.
 void print_shared_steps(const Program& program, const Target& target, const Execution& run) {
   Table table({">step", "type", "stands for", "which was"});
   for (const Event& event : read_history(*target.engine, target.name_space, run.id)) {

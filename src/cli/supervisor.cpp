@@ -105,7 +105,7 @@ void kill_children() {
       if (entry->name[0] < '1' || entry->name[0] > '9' || parent_of(entry->name) != getpid()) continue;
       pid_t pid = 0;
       for (const char* digit = entry->name; *digit != '\0'; ++digit) pid = 10 * pid + (*digit - '0');
-      kill(pid, SIGKILL);  // a child that is not reaped: nobody else has this number
+      kill(pid, SIGKILL);  // not reaped yet, so the pid cannot belong to another process
     }
   }
   close(directory);
@@ -186,7 +186,7 @@ class Supervisor {
 void supervise(const Supervised& call) {
   sigset_t all;
   sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, nullptr);  // nothing but SIGKILL ends it
+  sigprocmask(SIG_SETMASK, &all, nullptr);  // only SIGKILL ends it
   setsid();                                 // nor reaches it by way of the worker's process group
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   prctl(PR_SET_PDEATHSIG, 0);

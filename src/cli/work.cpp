@@ -72,7 +72,7 @@ class AttemptLog {
                  << std::endl;
   }
 
-  // Of the last attempt whose report was refused or reached nobody; empty: there was none.
+  // Why the last lost report was lost: refused, or not delivered. Empty: no report was lost.
   std::string refusal() const { return refusal_; }
 
   std::string summary() const {

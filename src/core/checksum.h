@@ -39,7 +39,7 @@ std::uint32_t checksum_of_facts(const Execution& execution, std::string_view par
 inline std::uint32_t checksum_of_facts(const Execution& execution) {
   return checksum_of_facts(execution, execution.parent_workflow_id);
 }
-// Of how it stands, and what came of it.
+// Of its status, times, result and errors.
 std::uint32_t checksum_of_state(const Execution& execution);
 std::uint32_t checksum_of(const AttemptRecord& record);
 std::uint32_t checksum_of(const Event& event);

@@ -261,6 +261,19 @@ def test_top_prints_one_frame_into_a_pipe(command):
     assert [task["type"] for task in command.json("top", "--once")["failures"]] == ["bad"]
 
 
+def rest_of(leader):
+    """Everything that is still written to the terminal, until its last process ends."""
+    seen = b""
+    while True:
+        try:
+            piece = os.read(leader, 4096)
+        except OSError:
+            return seen
+        if not piece:
+            return seen
+        seen += piece
+
+
 def test_top_gives_the_terminal_back(command):
     command.ok("submit", "t", "--queue", "mail")
     leader, follower = pty.openpty()
@@ -275,14 +288,7 @@ def test_top_gives_the_terminal_back(command):
     while b"mail" not in seen:
         seen += os.read(leader, 4096)
     os.write(leader, b"q")
-    while True:
-        try:
-            piece = os.read(leader, 4096)
-        except OSError:
-            break
-        if not piece:
-            break
-        seen += piece
+    seen += rest_of(leader)
     assert process.wait(20) == 0
     os.close(leader)
     assert b"\x1b[?1049h" in seen and seen.rstrip().endswith(b"\x1b[?25h\x1b[?1049l")
@@ -424,15 +430,7 @@ def on_terminal(command, *arguments, **environment):
         env={**command.environment, "TERM": "xterm", **environment},
     )
     os.close(follower)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(leader, 4096)
-        except OSError:
-            break
-        if not piece:
-            break
-        seen += piece
+    seen = rest_of(leader)
     os.close(leader)
     return seen, process.wait(20)
 
