@@ -128,6 +128,8 @@ void ClaimDesk::looked(const std::shared_ptr<Call>& call, Answer<std::vector<Cla
       deliver(call, std::move(claimed));
       if (filled) pass_on(call);
       if (next_at) arm(call, *next_at);
+    } else if (outcome.more && may_look_again(call)) {
+      look(call);
     } else if (sleep_or_end(call, outcome.next_at)) {
       call->reply(std::vector<Claimed>());
     }
@@ -154,6 +156,12 @@ void ClaimDesk::deliver(const std::shared_ptr<Call>& call, std::vector<Claimed> 
     hooks_.give_back(claimed);
     call->reply(std::vector<Claimed>());
   }
+}
+
+// What a look passed over left no room for the rest. A call that does not wait looks again as well.
+bool ClaimDesk::may_look_again(const std::shared_ptr<Call>& call) const {
+  std::lock_guard lock(mutex_);
+  return !call->over && !stopping_;
 }
 
 // True if the call is over: it does not wait, its wait has ended, or the engine is stopping.

@@ -92,6 +92,7 @@ class ClaimDesk {
   void look(const std::shared_ptr<Call>& call);
   void looked(const std::shared_ptr<Call>& call, Answer<std::vector<ClaimOutcome>> answer);
   void deliver(const std::shared_ptr<Call>& call, std::vector<Claimed> claimed);
+  bool may_look_again(const std::shared_ptr<Call>& call) const;
   bool sleep_or_end(const std::shared_ptr<Call>& call, const std::optional<Time>& next_at);
   void lend(const Counts& counts, Loan& loan);
   void end_wait(const std::shared_ptr<Call>& call);

@@ -25,10 +25,16 @@ class CountingStore final : public ForwardingStore {
   using ForwardingStore::ForwardingStore;
   std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override {
     looks += static_cast<int>(requests.size());
+    if (left_all.exchange(false)) {
+      std::vector<ClaimOutcome> outcomes(requests.size());
+      for (ClaimOutcome& outcome : outcomes) outcome.more = true;
+      return outcomes;
+    }
     return store_->claim(requests);
   }
 
   std::atomic<int> looks = 0;
+  std::atomic<bool> left_all = false;  // the next look finds only what cannot be handed out, and no room for the rest
 };
 
 class ClaimDeskTest : public testing::Test {
@@ -102,6 +108,16 @@ TEST_F(ClaimDeskTest, WhoIsAsleepIsHandedWhatIsSubmittedWithoutAnotherLook) {
   const auto id = submit({Task()}).at(0).execution.id;
   EXPECT_THAT(call.claimed.get(), ElementsAre(id));
   EXPECT_EQ(store_->looks, 1);
+}
+
+TEST_F(ClaimDeskTest, WhoFoundNothingThoughThereIsMoreLooksAgainAtOnce) {
+  const Submission task = Task();
+  const auto id = store_->submit({&task, 1}).at(0).execution.id;
+  store_->left_all = true;
+  Call call = begin();
+  ASSERT_EQ(call.claimed.wait_for(10s), std::future_status::ready) << "it sleeps";
+  EXPECT_THAT(call.claimed.get(), ElementsAre(id));
+  EXPECT_EQ(store_->looks, 2);
 }
 
 TEST_F(ClaimDeskTest, WhoComesBackWhenNothingWasLeftSleepsWithoutALook) {
