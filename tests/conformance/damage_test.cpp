@@ -97,6 +97,17 @@ TEST_P(Damage, InAFullQueueIsPassedOver) {
   const auto sound = submitted(Task()).id;
   HAPAX_DAMAGE("precious");
   EXPECT_THAT(claimed_ids({"work"}, 2), ElementsAre(sound));
+  EXPECT_THAT(store().list({.name_space = "default", .status = Status::running}).damaged, IsEmpty()) << "it is leased";
+}
+
+// Together they are longer than an answer.
+TEST_P(Damage, OfLargeInputsLeavesRoomForTheOthers) {
+  const std::string large = '"' + std::string(1 << 20, 'x') + "precious\"";
+  for (int i = 0; i < 9; ++i) submitted(Task().priority(1).input(large));
+  const auto sound = submitted(Task()).id;
+  HAPAX_DAMAGE("precious");
+  EXPECT_THAT(claimed_ids({"work"}, 3), ElementsAre(sound));
+  EXPECT_THAT(claimed_ids({"work"}, 3), IsEmpty());
 }
 
 TEST_P(Damage, OfAResultIsNoticedByWhoeverAsksForIt) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace hapax {
 
@@ -102,6 +103,7 @@ void CuttingProxy::serve(int client) {
   bool open = ::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   send_at_once(client);
   send_at_once(server);
+  bool answered = true;
   while (open) {
     pollfd watched[3] = {{client, POLLIN, 0}, {server, POLLIN, 0}, {ending_[0], POLLIN, 0}};
     ::poll(watched, 3, -1);
@@ -110,8 +112,14 @@ void CuttingProxy::serve(int client) {
       --drops_;
       break;
     }
-    if (watched[1].revents) open = forward(server, client, Direction::to_client);
-    if (open && watched[0].revents) open = forward(client, server, Direction::to_server);
+    if (watched[1].revents) {
+      answered = true;
+      open = forward(server, client, Direction::to_client);
+    }
+    if (open && watched[0].revents) {
+      if (std::exchange(answered, false)) ++round_trips_;
+      open = forward(client, server, Direction::to_server);
+    }
   }
   ::close(server);
   ::close(client);

@@ -32,6 +32,9 @@ class CuttingProxy {
   void drop_answers(int count) { drops_ = count; }
   int connections() const { return connections_; }
 
+  // How often the client said something after an answer, over all connections together.
+  int round_trips() const { return round_trips_; }
+
   // The bytes that have passed in that direction since the last cut_after() or never_cut().
   std::int64_t passed(Direction direction) const { return passed_[static_cast<int>(direction)]; }
 
@@ -48,7 +51,7 @@ class CuttingProxy {
   std::int64_t left_[2] = {kNever, kNever};
   std::atomic<std::int64_t> passed_[2] = {0, 0};
   std::atomic<bool> has_cut_ = false;
-  std::atomic<int> drops_ = 0, connections_ = 0;
+  std::atomic<int> drops_ = 0, connections_ = 0, round_trips_ = 0;
   std::vector<std::thread> serving_;
   std::thread accepting_;
 };

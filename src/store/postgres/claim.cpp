@@ -126,11 +126,20 @@ class QueueTurn {
     return nullptr;
   }
 
-  // Reads the input of the task that next() gave, where it was too long to be read with the others. False: it is damaged.
+  // Reads the input of the task that next() gave, where it was too long to be read with the others, and those of the next ones
+  // that fit into one answer with it. False: it was damaged, and next() gives another.
   bool read_whole() {
-    Execution& execution = candidates_[position_].execution;
-    if (execution.input.empty()) read_input(workspace_.connection(), execution);
-    return !execution.damaged;
+    const auto head = candidates_.begin() + static_cast<std::ptrdiff_t>(position_);
+    if (!head->execution.input.empty()) return true;
+    const ExecutionId id = head->execution.id;
+    PageBudget budget;
+    LongInputs inputs;
+    for (auto row = head; row != candidates_.end() && budget.take(row->payload_bytes()); ++row) {
+      if (row->execution.input.empty()) inputs.add(row->execution);
+    }
+    inputs.read(workspace_.connection());
+    drop_damaged();
+    return position_ < candidates_.size() && candidates_[position_].execution.id == id;
   }
 
   // Hands out the task that next() gave.
@@ -216,12 +225,8 @@ class QueueTurn {
       any_key = any_key || row.execution.concurrency_key;
     }
     all_read_ = rows.size() < chunk_;
-    // Damaged ones stay where they are: only a longer look gets past them.
-    std::erase_if(candidates_, [](const Row& row) { return row.execution.damaged; });
-    if (candidates_.empty() && !all_read_) {
-      all_read_ = chunk_ >= kLongestChunk;
-      chunk_ = std::min(4 * chunk_, kLongestChunk);
-    }
+    claim_.set_damaged(queue_no_, false);
+    drop_damaged();
     std::sort(candidates_.begin(), candidates_.end(),
               [](const Row& a, const Row& b) { return goes_before(a.execution, b.execution); });
     workspace_.name(candidates_);
@@ -232,6 +237,15 @@ class QueueTurn {
     } else if (!candidates_.empty()) {
       claim_.set_keys(queue_no_, false);
     }
+  }
+
+  // Damaged ones stay where they are: where a look found nothing else, only a longer one gets past them.
+  void drop_damaged() {
+    if (std::erase_if(candidates_, [](const Row& row) { return row.execution.damaged; }) == 0) return;
+    claim_.set_damaged(queue_no_, true);
+    if (!candidates_.empty() || all_read_) return;
+    all_read_ = chunk_ >= kLongestChunk;
+    chunk_ = std::min(4 * chunk_, kLongestChunk);
   }
 
   void count_running_by_key() {
@@ -326,9 +340,11 @@ ClaimOutcome claim_one(Connection& connection, const ClaimRequest& request, cons
       if (candidate && (!first || goes_before(candidate->execution, first->next()->execution))) first = turn;
     }
     if (!first) break;
-    outcome.more = !budget.take(first->next()->payload_bytes());
+    PageBudget with_next = budget;
+    outcome.more = !with_next.take(first->next()->payload_bytes());
     if (outcome.more) break;
-    if (!first->read_whole()) continue;  // next() passes over it now
+    if (!first->read_whole()) continue;
+    budget = with_next;
     outcome.executions.push_back(first->take_next(request));
   }
   for (QueueTurn* turn : turns) {
@@ -419,7 +435,7 @@ std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> reques
   }
   ClaimRequest rest = requests.front();
   rest.limit -= static_cast<std::int32_t>(taken.executions.size());
-  if (taken.more || rest.limit == 0) return {std::move(taken)};
+  if ((taken.more && !taken.executions.empty()) || rest.limit == 0) return {std::move(taken)};
   try {
     std::vector<ClaimOutcome> outcomes = long_way({&rest, 1});
     std::vector<Execution>& others = outcomes.front().executions;
@@ -459,6 +475,11 @@ bool Claim::has_keys(std::int32_t queue_no) {
 void Claim::set_keys(std::int32_t queue_no, bool has_keys) {
   const std::lock_guard lock(mutex_);
   queues_[queue_no].has_keys = has_keys;
+}
+
+void Claim::set_damaged(std::int32_t queue_no, bool has_damaged) {
+  const std::lock_guard lock(mutex_);
+  queues_[queue_no].has_damaged = has_damaged;
 }
 
 void Claim::set_full(std::int32_t queue_no, bool is_full) {

@@ -21,27 +21,20 @@ std::string start_sql() {
 
 const Statement kStart{"start", start_sql()};
 
-const Statement kReadInput{"read_input", "SELECT input FROM executions WHERE id = $1::uuid"};
 const Statement kReadInputs{"read_inputs", "SELECT id, input FROM executions WHERE id = ANY($1::uuid[])"};
 
 // Of workflows: the events that they are handed out with, and the input where it was not locked with the rest.
 void complete(Connection& connection, Waiters& waiters) {
   std::vector<const Execution*> runs;
-  std::map<ExecutionId, Execution*> without_input;
-  Array ids(Type::uuid);
+  LongInputs without_input;
   for (ClaimOutcome& outcome : waiters.outcomes) {
     for (Execution& execution : outcome.executions) {
       if (execution.kind == Kind::workflow) runs.push_back(&execution);
-      if (!execution.input.empty()) continue;
-      without_input.emplace(execution.id, &execution);
-      ids.raw(execution.id);
+      if (execution.input.empty()) without_input.add(execution);
     }
   }
   if (!runs.empty()) send_read_news(connection, runs);
-  if (!without_input.empty()) {
-    Parameters parameters;
-    connection.send(kReadInputs, parameters.array(std::move(ids)));
-  }
+  if (!without_input.empty()) without_input.send(connection);
   if (!runs.empty()) {
     auto all = receive_news(connection, runs.size());
     auto news = all.begin();
@@ -49,22 +42,31 @@ void complete(Connection& connection, Waiters& waiters) {
       for (std::vector<Event>& events : outcome.events) events = std::move(*news++);
     }
   }
-  if (!without_input.empty()) {
-    const Rows rows = connection.receive();
-    for (int i = 0; i < rows.size(); ++i) {
-      Cells cells(rows, i);
-      const auto id = cells.raw<ExecutionId>();
-      unseal_input(*without_input.at(id), cells.bytes());
-    }
-  }
+  if (!without_input.empty()) without_input.receive(connection);
   for (ClaimOutcome& outcome : waiters.outcomes) drop_damaged(outcome);
 }
 
 }  // namespace
 
-void read_input(Connection& connection, Execution& execution) {
-  const Rows rows = connection.run(kReadInput, Parameters().raw(execution.id));
-  if (!rows.empty()) unseal_input(execution, Cells(rows, 0).bytes());
+void LongInputs::add(Execution& execution) { executions_.emplace(execution.id, &execution); }
+
+void LongInputs::send(Connection& connection) {
+  Array ids(Type::uuid);
+  for (const auto& [id, execution] : executions_) ids.raw(id);
+  Parameters parameters;
+  connection.send(kReadInputs, parameters.array(std::move(ids)));
+}
+
+void LongInputs::receive(Connection& connection) {
+  const Rows rows = connection.receive();
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    const auto id = cells.raw<ExecutionId>();
+    unseal_input(*executions_.at(id), cells.bytes());
+  }
+  for (const auto& [id, execution] : executions_) {
+    if (execution->input.empty()) execution->damaged = true;
+  }
 }
 
 Starts::Starts() : started_(start_rows()) {}

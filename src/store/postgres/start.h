@@ -1,6 +1,7 @@
 // What a claim writes: attempts that begin.
 #pragma once
 
+#include <map>
 #include <set>
 
 #include "store/hand_out.h"
@@ -8,8 +9,23 @@
 
 namespace hapax::postgres {
 
-// Of one whose input was too long to be read with the rest.
-void read_input(Connection& connection, Execution& execution);
+// Inputs that were too long to be read with the rest: all of them in one round trip. The executions must stay where they are
+// until they are received.
+class LongInputs {
+ public:
+  void add(Execution& execution);
+  bool empty() const { return executions_.empty(); }
+
+  void send(Connection& connection);
+  void receive(Connection& connection);  // marks as damaged what is not there any more
+  void read(Connection& connection) {
+    send(connection);
+    receive(connection);
+  }
+
+ private:
+  std::map<ExecutionId, Execution*> executions_;
+};
 
 // Attempts on executions that are stored and locked, gathered.
 class Starts {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
 
 #include "store/hand_out.h"
@@ -60,7 +61,7 @@ std::optional<std::int32_t> Claim::short_way(std::span<const ClaimRequest> reque
   if (!queue_no || policy.paused || has_limits(policy)) return std::nullopt;
   const std::lock_guard lock(mutex_);
   const Known& known = queues_[*queue_no];
-  return known.is_full && !known.has_keys ? queue_no : std::nullopt;
+  return known.is_full && !known.has_keys && !known.has_damaged ? queue_no : std::nullopt;
 }
 
 ClaimOutcome Claim::take_due(const ClaimRequest& request, std::int32_t queue_no) {
@@ -96,44 +97,49 @@ ClaimOutcome Claim::take_due(const ClaimRequest& request, std::int32_t queue_no)
   const auto first = [](const Row& a, const Row& b) { return goes_before(a.execution, b.execution); };
   if (!std::is_sorted(taken.begin(), taken.end(), first)) std::sort(taken.begin(), taken.end(), first);
   if (!taken.empty()) ended_at(queue_no, taken.back().execution);
-  return keep_what_fits(std::move(taken));
+  return keep_what_fits(std::move(taken), queue_no);
 }
 
-// Long inputs are read one by one. What does not fit into the answer is given back.
-ClaimOutcome Claim::keep_what_fits(std::vector<Row> taken) {
+// What does not fit into the answer is given back; so is what is damaged, which waits in its place as on the long way.
+ClaimOutcome Claim::keep_what_fits(std::vector<Row> taken, std::int32_t queue_no) {
+  PageBudget budget;
+  LongInputs inputs;
+  auto fitting = taken.begin();
+  for (; fitting != taken.end(); ++fitting) {
+    Execution& task = fitting->execution;
+    if (task.damaged) continue;
+    if (!budget.take(fitting->payload_bytes())) break;
+    if (task.input.empty()) inputs.add(task);
+  }
+  // They are leased already: whatever fails from here on, what was read is handed out, and the rest given back.
+  std::exception_ptr failure;
+  try {
+    if (!inputs.empty()) runner_.read([&](Workspace& workspace) { return inputs.read(workspace.connection()), true; });
+  } catch (const Failure&) {
+    failure = std::current_exception();
+  }
+
   ClaimOutcome outcome;
   outcome.executions.reserve(taken.size());
-  PageBudget budget;
   std::vector<Extension> returned;
-  const auto is_read = [&](Execution& task) {
-    try {
-      return runner_.read([&](Workspace& workspace) { return read_input(workspace.connection(), task), true; });
-    } catch (const Failure&) {
-      return false;
-    }
-  };
-  for (Row& row : taken) {
-    Execution& task = row.execution;
-    if (!returned.empty() || !budget.take(row.payload_bytes())) {
+  for (auto row = taken.begin(); row != taken.end(); ++row) {
+    Execution& task = row->execution;
+    if (task.damaged) set_damaged(queue_no, true);
+    if (row < fitting && !task.damaged && !task.input.empty()) {
+      outcome.executions.push_back(std::move(task));
+    } else {
+      outcome.more = outcome.more || !task.damaged;
       returned.push_back({{task.id, task.attempt, *task.lease_secret}, Duration::zero(), task.name_space});
-      continue;
     }
-    // They are leased already: whatever fails from here on, what was read is handed out, and the rest given back.
-    if (task.input.empty() && !is_read(task)) {
-      returned.push_back({{task.id, task.attempt, *task.lease_secret}, Duration::zero(), task.name_space});
-      continue;
-    }
-    outcome.executions.push_back(std::move(task));
   }
-  drop_damaged(outcome);
   if (returned.empty()) return outcome;
   try {
     extend(runner_, returned);
   } catch (const Failure&) {
     // Their leases end by themselves.
   }
-  forget_positions();
-  outcome.more = true;
+  if (outcome.more) forget_positions();
+  if (failure && outcome.executions.empty()) std::rethrow_exception(failure);
   return outcome;
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/transition.h"
 #include "store/postgres/postgres_store.h"
+#include "support/cutting_proxy.h"
 #include "support/describe.h"
 #include "support/manual_clock.h"
 #include "support/postgres_server.h"
@@ -169,6 +170,39 @@ TEST_F(TakeDue, WhatSomebodyElseHasLockedIsPassedOver) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, 2s) << "it waited for the lock";
   run("ROLLBACK");
   EXPECT_THAT(claimed_ids(2), ElementsAre(test_id(2), test_id(4))) << "a lock of before is none";
+}
+
+TEST_F(TakeDue, LongInputsAreReadInOneRoundTrip) {
+  std::vector<Submission> tasks;
+  const std::string input = '"' + std::string(200'000, 'x') + '"';  // forty of these fit into an answer
+  for (std::uint64_t n = 2; n < 52; ++n) tasks.push_back(Task().id(test_id(n)).input(input));
+  submit(tasks);
+  CuttingProxy proxy(server_.port());
+  std::string behind = url_;
+  behind.replace(behind.find(':' + std::to_string(server_.port())), 1 + std::to_string(server_.port()).size(),
+                 ':' + std::to_string(proxy.port()));
+  store_ = open_postgres_store(at(behind), &clock_);
+  EXPECT_EQ(claim(1).size(), 1u);
+  for (const bool by_the_short_way : {true, false}) {
+    clock_.advance(61s);
+    store_->sweep(100);
+    const int before = proxy.round_trips();
+    EXPECT_GT(claim(by_the_short_way ? 45 : 50).size(), 35u);
+    EXPECT_LE(proxy.round_trips() - before, 10) << (by_the_short_way ? "short" : "long");
+  }
+}
+
+TEST_F(TakeDue, WhatIsDamagedIsGivenBackAndKeepsTheQueueOnTheLongWay) {
+  submit({Task().id(test_id(2)).input("\"precious\""), Task().id(test_id(3)), Task().id(test_id(4)),
+          Task().id(test_id(5))});
+  run("UPDATE hapax.executions SET input = overlay(input PLACING 'x'::bytea FROM 6) WHERE id = '" +
+      test_id(2).to_string() + "'");
+  EXPECT_THAT(claimed_ids(2), ElementsAre(test_id(3), test_id(4)));
+  const std::string state =
+      "SELECT status::text || attempt FROM hapax.open WHERE id = '" + test_id(2).to_string() + "'";
+  EXPECT_EQ(run(state), "00") << "pending, and no attempt was made";
+  EXPECT_THAT(claimed_ids(1), ElementsAre(test_id(5)));
+  EXPECT_FALSE(was_short());
 }
 
 TEST_F(TakeDue, OfTwoOnlyOneTakesTheShortWay) {

@@ -56,9 +56,10 @@ class Claim {
   };
   // Of a queue, by this process; none of it has to be right.
   struct Known {
-    bool has_keys = false;  // tasks with a concurrency key were met
-    bool is_full = false;   // the last claim was given all it asked for
-    Position last;          // where the last scan ended
+    bool has_keys = false;     // tasks with a concurrency key were met
+    bool has_damaged = false;  // the last scan met tasks that cannot be handed out
+    bool is_full = false;      // the last claim was given all it asked for
+    Position last;             // where the last scan ended
     ScanPace pace;
   };
   struct KeyMet {};  // a task with a concurrency key, in a queue that was not locked for it
@@ -68,12 +69,13 @@ class Claim {
   // The queue of the one request, if it may be served the short way.
   std::optional<std::int32_t> short_way(std::span<const ClaimRequest> requests);
   ClaimOutcome take_due(const ClaimRequest& request, std::int32_t queue_no);
-  ClaimOutcome keep_what_fits(std::vector<Row> taken);
+  ClaimOutcome keep_what_fits(std::vector<Row> taken, std::int32_t queue_no);
 
   std::vector<ClaimOutcome> long_way(std::span<const ClaimRequest> requests);
   std::vector<ClaimOutcome> run(Connection& connection, std::span<const ClaimRequest> requests, bool unpark);
   bool has_keys(std::int32_t queue_no);
   void set_keys(std::int32_t queue_no, bool has_keys);
+  void set_damaged(std::int32_t queue_no, bool has_damaged);
   void set_full(std::int32_t queue_no, bool is_full);
   Position begin_of(std::int32_t queue_no);  // of the next scan
   void scanned(std::int32_t queue_no, ScanPace::Clock::duration time, int rows);

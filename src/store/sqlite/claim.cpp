@@ -217,14 +217,16 @@ ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
       if (candidate && (!first || candidate->goes_before(*first->next()))) first = &turn;
     }
     if (!first) break;
-    outcome.more = !budget.take(first->payload_bytes());
+    PageBudget with_next = budget;
+    outcome.more = !with_next.take(first->payload_bytes());
     if (outcome.more) break;
     Row row = first->take_next();
     if (row.execution.kind == Kind::workflow) {
-      auto news = batch.tables.runs().events(row.seq, row.execution.run.seen, kAllEvents, budget);
+      auto news = batch.tables.runs().events(row.seq, row.execution.run.seen, kAllEvents, with_next);
       if (any_damaged(news)) continue;
       outcome.events.push_back(std::move(news));
     }
+    budget = with_next;
     start_attempt(row.execution, request.worker, request.secret, request.lease, batch.now);
     batch.tables.save(row, row.execution.failed_attempts.size());
     outcome.executions.push_back(std::move(row.execution));
