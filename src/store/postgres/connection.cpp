@@ -52,6 +52,12 @@ Refused refusal(const PGresult* result) {
                                           state ? fmt::format(" ({})", state) : "")};
 }
 
+// When the first of so many must have ended, so that one which does not answer leaves the others their share of the time.
+CallDeadline::Instant share(std::size_t count) {
+  const auto end = CallDeadline::current(), now = CallDeadline::Clock::now();
+  return end == CallDeadline::Instant::max() ? end : now + (end - now) / static_cast<int>(count);
+}
+
 std::string quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
@@ -117,13 +123,8 @@ Connection::~Connection() {
 void Connection::connect() {
   std::string why;
   for (std::size_t i = 0; i < options_.hosts.size() && !handle_; ++i) {
-    // One that does not answer leaves the others their share of the time.
-    const auto now = CallDeadline::Clock::now();
-    auto end = now + options_.connect_timeout;
-    if (CallDeadline::current() != CallDeadline::Instant::max()) {
-      end = std::min(end, now + (CallDeadline::current() - now) / static_cast<int>(options_.hosts.size() - i));
-    }
-    why += (why.empty() ? "" : "; ") + try_host(options_.hosts[i], end);
+    const CallDeadline deadline(share(options_.hosts.size() - i));
+    why += (why.empty() ? "" : "; ") + try_host(options_.hosts[i]);
   }
   if (!handle_) throw Lost("PostgreSQL: " + why, false);
   PQsetNoticeProcessor(handle_, ignore_notice, nullptr);
@@ -138,9 +139,19 @@ void Connection::connect() {
   commit();
 }
 
-std::string Connection::try_host(const std::string& host, CallDeadline::Instant end) {
-  const CallDeadline deadline(end);
-  handle_ = PQconnectStart(host.c_str());
+std::string Connection::try_host(const std::string& host) {
+  std::string why;
+  const std::vector<std::string> addresses = by_address(host, options_.resolve);
+  for (std::size_t i = 0; i < addresses.size() && !handle_; ++i) {
+    const CallDeadline deadline(
+        std::min(share(addresses.size() - i), CallDeadline::Clock::now() + options_.connect_timeout));
+    why += (why.empty() ? "" : "; ") + try_address(addresses[i]);
+  }
+  return why;
+}
+
+std::string Connection::try_address(const std::string& address) {
+  handle_ = PQconnectStart(address.c_str());
   PostgresPollingStatusType status = PGRES_POLLING_WRITING;
   bool in_time = true;
   while (handle_ && in_time && PQstatus(handle_) != CONNECTION_BAD && status != PGRES_POLLING_OK &&

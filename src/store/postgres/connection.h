@@ -12,13 +12,15 @@
 
 #include "core/failure.h"
 #include "store/call_deadline.h"
+#include "store/postgres/addresses.h"
 #include "store/postgres/values.h"
 
 namespace hapax::postgres {
 
 struct ConnectionOptions {
-  std::vector<std::string> hosts;    // to try in turn: keyword strings that libpq understands
-  Duration connect_timeout{10'000};  // of each
+  std::vector<std::string> hosts;  // to try in turn: keyword strings that libpq understands
+  Resolve resolve = addresses_of;
+  Duration connect_timeout{10'000};  // of each address
   std::string schema = "hapax";
   bool pooled = false;           // behind a pooler that hands out server connections for a transaction each
   bool synchronous = true;       // false: a commit does not wait for the disk
@@ -118,7 +120,9 @@ class Connection {
   enum class Pending { statement, silent, prepare, guard, sync };
 
   void connect();
-  std::string try_host(const std::string& host, CallDeadline::Instant end);  // gives back why not
+  // Each gives back why not.
+  std::string try_host(const std::string& host);
+  std::string try_address(const std::string& address);
   void guard();
   void configure();
   void dispatch(Pending kind, const Statement* statement, const std::string& sql, const Parameters& parameters);
