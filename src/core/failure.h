@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace hapax {
 
@@ -17,15 +18,19 @@ class Failure : public std::runtime_error {
     stopped           // this engine is shutting down and did nothing
   };
 
-  Failure(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  // `for_clients` is a sentence; empty where the message may hold what clients must not see, such as hosts and paths.
+  Failure(Code code, const std::string& message, std::string for_clients = {})
+      : std::runtime_error(message), code_(code), for_clients_(std::move(for_clients)) {}
 
   Code code() const { return code_; }
+  const std::string& for_clients() const { return for_clients_; }
   bool safe_to_retry() const {
     return code_ == Code::unavailable || code_ == Code::outcome_unknown || code_ == Code::stopped;
   }
 
  private:
   Code code_;
+  std::string for_clients_;
 };
 
 }  // namespace hapax

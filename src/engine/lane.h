@@ -227,7 +227,7 @@ class Lane {
         const bool unknown = failure.code() == Failure::Code::outcome_unknown;
         // A repeat that did nothing does not tell what the try before it did.
         if (!unknown && repeats > 0 && failure.safe_to_retry()) {
-          throw Failure(Failure::Code::outcome_unknown, failure.what());
+          throw Failure(Failure::Code::outcome_unknown, failure.what(), failure.for_clients());
         }
         if (!unknown || !repeatable_ || repeats == kMaxRepeats || CallDeadline::is_over()) throw;
       }

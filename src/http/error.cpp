@@ -35,21 +35,29 @@ RequestError unavailable(std::string code, const std::string& message, int retry
   return RequestError(503, std::move(code), message).with_header("Retry-After", std::to_string(retry_after_s));
 }
 
+// What happened, where clients may know it, before what it means for them.
+std::string with_cause(const Failure& failure, std::string_view meaning) {
+  return failure.for_clients().empty() ? std::string(meaning) : fmt::format("{} {}", failure.for_clients(), meaning);
+}
+
 Response failure_response(const Failure& failure) {
   switch (failure.code()) {
     case Failure::Code::unavailable:
       spdlog::warn("http: the store is unavailable: {}", failure.what());
       return unavailable(
                  "StoreUnavailable",
-                 "The store cannot be reached or used at the moment; nothing was done. The same request may safely "
-                 "be sent again. If this lasts, the server's log says why, and `hapax doctor` and `hapax migrate` "
-                 "may help.")
+                 with_cause(failure,
+                            "The store cannot be reached or used at the moment; nothing was done. The same request "
+                            "may safely be sent again. If this lasts, the server's log says why, and `hapax doctor` "
+                            "and `hapax migrate` may help."))
           .response();
     case Failure::Code::outcome_unknown:
       spdlog::warn("http: the outcome of a commit is unknown: {}", failure.what());
-      return unavailable("OutcomeUnknown",
-                         "The store was lost while it committed: this may have been done or not. The same request may "
-                         "safely be sent again if it carries an idempotency key.")
+      return unavailable(
+                 "OutcomeUnknown",
+                 with_cause(failure,
+                            "The store was lost while it committed: this may have been done or not. The same request "
+                            "may safely be sent again if it carries an idempotency key."))
           .response();
     case Failure::Code::stopped:
       return unavailable("ShuttingDown",
@@ -57,6 +65,13 @@ Response failure_response(const Failure& failure) {
                          "this server when it is back or to another.")
           .response();
     case Failure::Code::corrupt:
+      if (!failure.for_clients().empty()) {
+        spdlog::error("http: damaged: {}", failure.what());
+        return unavailable("StoreCorrupt",
+                           failure.for_clients() + " `hapax doctor --deep` lists everything that is damaged.",
+                           kRepairSeconds)
+            .response();
+      }
       spdlog::error("http: the store is corrupt: {}", failure.what());
       return unavailable(
                  "StoreCorrupt",

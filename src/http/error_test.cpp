@@ -5,6 +5,15 @@
 namespace hapax::http {
 namespace {
 
+TEST(ErrorResponse, SaysWhatHappenedWhereClientsMayKnowIt) {
+  for (const auto code : {Failure::Code::unavailable, Failure::Code::outcome_unknown, Failure::Code::corrupt}) {
+    const Failure failure(code, "inside story", "The file q.db was deleted.");
+    const std::string body = error_response(std::make_exception_ptr(failure)).body;
+    EXPECT_NE(body.find(R"("message":"The file q.db was deleted. )"), std::string::npos) << body;
+    EXPECT_EQ(body.find("inside story"), std::string::npos) << body;
+  }
+}
+
 TEST(ErrorResponse, FailuresAre503AndSayWhetherToTryAgain) {
   const auto response = [](Failure::Code code) {
     return error_response(std::make_exception_ptr(Failure(code, "inside story")));

@@ -147,6 +147,9 @@ def test_a_deleted_file_is_a_503_that_says_so_and_nothing_is_acknowledged_into_i
 
     for answer in (caller.submit(queue="q"), caller.http.get("/v1/tasks?queue=q"), caller.http.get("/ready")):
         assert unavailable(answer), answer
+        assert answer.json["message"].startswith(
+            "The file q.db was deleted or moved away while the server had it open. The store cannot be"
+        )
     assert "q.db was deleted or moved away" in server.log
     assert caller.http.get("/health").status == 200
     assert not server.database.exists()
@@ -168,6 +171,20 @@ def test_another_store_in_the_place_of_the_file_is_gone_on_with_and_nothing_of_t
     eventually(lambda: caller.submit(queue="alpha").status == 201)
     assert len(caller.list(queue="alpha")) == 1
     assert len(caller.list(queue="beta")) == 1
+
+
+def test_an_overwritten_file_is_a_503_that_says_so(tmp_path, start_server):
+    other = Server(tmp_path / "other").start()
+    other.stop()
+    server = start_server()
+    caller = Caller(server)
+    caller.create(queue="q")
+    server.database.write_bytes(other.database.read_bytes())
+
+    for answer in (caller.http.get("/ready"), caller.submit(queue="q"), caller.http.get("/v1/tasks?queue=q")):
+        assert unavailable(answer), answer
+        assert answer.json["message"].startswith("The file q.db was overwritten while the server had it open.")
+    assert "move" in server.log and "q.db-wal" in server.log
 
 
 def test_a_file_that_others_keep_locked_is_a_503_after_the_timeout_for_everybody(start_server):

@@ -1,9 +1,12 @@
-// Whether the files that a connection has open are still the ones at their path. What is committed into a database that was
-// deleted or replaced meanwhile is lost to everybody who opens the path later.
+// Whether the files that a connection has open are still the ones at their path, with their own content. What is committed into
+// a database that was deleted, replaced or overwritten meanwhile is lost to everybody who opens the path later.
 #pragma once
 
 #include <sys/types.h>
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -11,14 +14,26 @@ struct sqlite3;
 
 namespace hapax::sqlite {
 
+// What happened to a file, and what to do about it.
+struct Displacement {
+  std::string what;
+  std::string for_clients;  // a sentence without the path
+};
+
 class FilePlace {
  public:
-  // Of a connection that has read something, so that its write-ahead log is open. Throws Failure::unavailable if its file was
-  // replaced since it was opened. A database without a file is always in place.
-  explicit FilePlace(sqlite3* handle);
+  // Of a connection that has read something, so that its write-ahead log is open; `identity` is that of its data. Throws
+  // Failure::unavailable if its file was replaced since it was opened. A database without a file is always in place.
+  FilePlace(sqlite3* handle, std::string identity);
 
-  // What happened to the files and what to do about it; nothing while all of them are in place. Two calls of stat().
-  std::optional<std::string> displaced() const;
+  // Nothing while all files are in place. Two calls of stat(), and a look into the file if it was written to.
+  std::optional<Displacement> displaced() const;
+
+  // Looks into the file the next time in any case. For a file system that keeps no times, or coarse ones.
+  void distrust_time() const { *looked_at_ns_ = 0; }
+
+  // Whether the content of the file is no longer that of the database.
+  bool is_overwritten() const;
 
   // Whether another database lies at the path, with nothing of the old one beside it. The old log would be read as the new
   // database's own and damage it.
@@ -37,10 +52,14 @@ class FilePlace {
 
     bool operator==(const FileId&) const = default;
   };
-  static std::optional<FileId> look(const std::string& path);
+  static std::optional<FileId> look(const std::string& path, std::int64_t* written_ns = nullptr);
 
   std::string path_, log_path_, index_path_;  // empty: no file
   std::optional<FileId> file_, log_, index_;
+  std::string identity_;
+  std::optional<std::string> identity_in_file_;  // when it was opened; nothing: it was in the log alone
+  std::shared_ptr<std::atomic<std::int64_t>>
+      looked_at_ns_;  // when the file was last written to before the last look into it
 };
 
 // Whether the file of somebody's connection is no longer at its path.

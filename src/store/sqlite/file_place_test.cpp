@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "store/sqlite/connection.h"
@@ -59,6 +60,11 @@ class SqlitePlace : public testing::Test {
     for (const char* ending : {"", "-wal", "-shm"}) {
       if (fs::exists(from + ending)) fs::rename(from + ending, to + ending);
     }
+  }
+
+  static std::string contents(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
   }
 
   mode_t mode_of(const std::string& file) {
@@ -168,6 +174,53 @@ TEST_F(SqlitePlace, OtherDataInTheSameFileIsRefusedUntilItIsReopened) {
   store->reopen();
   EXPECT_FALSE(store->is_replaced());
   submit(*store, Task().queue("alpha"));
+}
+
+// What `cp other.db hapax.db` does: the inode stays.
+TEST_F(SqlitePlace, OverwrittenFileIsNoticedAndNothingIsWrittenIntoIt) {
+  submit(*open_at(other), Task().queue("beta"));
+  auto store = open();
+  submit(*store, Task().id(test_id(1)).queue("alpha"));
+  fs::copy_file(path, directory.file("kept.db"));
+  fs::copy_file(other, path, fs::copy_options::overwrite_existing);
+  expect_all_refused(*store, "overwritten");
+  expect_refused([&] { store->reopen(); }, "overwritten");
+
+  fs::copy_file(directory.file("kept.db"), path, fs::copy_options::overwrite_existing);
+  store->reopen();
+  EXPECT_TRUE(store->find("default", test_id(1)));
+  fs::copy_file(other, path, fs::copy_options::overwrite_existing);
+  store.reset();
+  EXPECT_EQ(contents(path), contents(other));
+}
+
+TEST_F(SqlitePlace, FileOverwrittenWithNoDatabaseOfHapaxIsNoticed) {
+  auto store = open();
+  std::ofstream(path, std::ios::trunc) << std::string(8192, 'x');
+  expect_all_refused(*store, "overwritten");
+  std::ofstream(path, std::ios::trunc).flush();
+  expect_all_refused(*store, "overwritten");
+}
+
+TEST_F(SqlitePlace, CheckNoticesAnOverwrittenFileOfTheSameTime) {
+  open_at(other);
+  auto store = open();
+  submit(*store, Task());
+  const auto written = fs::last_write_time(path);
+  fs::copy_file(other, path, fs::copy_options::overwrite_existing);
+  fs::last_write_time(path, written);
+  expect_refused([&] { store->check(); }, "overwritten");
+}
+
+TEST_F(SqlitePlace, ClientsAreToldWhatHappenedWithoutThePath) {
+  auto store = open();
+  fs::remove(path);
+  try {
+    store->check();
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.for_clients(), "The file hapax.db was deleted or moved away while the server had it open.");
+  }
 }
 
 TEST_F(SqlitePlace, TheWatchTellsOfAReplacedFile) {

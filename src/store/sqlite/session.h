@@ -23,8 +23,8 @@ class Session {
   explicit Session(std::unique_ptr<Connection> connection)
       : tables(std::move(connection)), identity_(tables.connection(), kSelectIdentity) {}
   ~Session() {
-    // Closing the last connection writes the log into the database. Not if others have a new log by now.
-    if (opened && opened->place.has_another_log()) tables.connection().leave_log();
+    // Closing the last connection writes the log into the database. Not if others have a new log by now, or into another one.
+    if (opened && (opened->place.has_another_log() || opened->place.is_overwritten())) tables.connection().leave_log();
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -54,7 +54,8 @@ class WriterSession : public Session {
     // Large enough that a page which many transactions change is copied into the database once, small enough that the log
     // stays in the page cache of the operating system.
     tables.connection().exec("PRAGMA wal_autocheckpoint = 4000");
-    opened = std::make_shared<OpenedFile>(OpenedFile{FilePlace(tables.connection().handle()), identity()});
+    const std::string data = identity();
+    opened = std::make_shared<OpenedFile>(OpenedFile{FilePlace(tables.connection().handle(), data), data});
     seen_by_verbs_ = seen_by_watch_ = version();
   }
 

@@ -48,7 +48,7 @@ class SqliteStore final : public Store {
     if (!replaced_) return;
     const FilePlace& place = opened()->place;
     const auto why = place.displaced();
-    if (why && !place.another_may_be_opened()) throw Failure(Failure::Code::unavailable, *why);
+    if (why && !place.another_may_be_opened()) throw displacement(Failure::Code::unavailable, *why);
     writer_.reset();
     {
       const std::lock_guard guard(readers_mutex_);
@@ -187,6 +187,7 @@ class SqliteStore final : public Store {
   ActivityRows& activities() override { return activities_; }
 
   void check() override {
+    opened()->place.distrust_time();
     write([&](Batch& batch, WriterSession&) {
       write_check(batch);
       return true;
@@ -267,9 +268,11 @@ class SqliteStore final : public Store {
     return opened_;
   }
 
-  [[noreturn]] void refuse_replaced(Failure::Code code, const std::string& why) {
+  static Failure displacement(Failure::Code code, const Displacement& why) { return {code, why.what, why.for_clients}; }
+
+  [[noreturn]] void refuse_replaced(Failure::Code code, const Displacement& why) {
     replaced_ = true;
-    throw Failure(code, why);
+    throw displacement(code, why);
   }
 
   // Before anything is read or written, so that nothing of another database is taken for this one's, or damaged.
@@ -283,8 +286,9 @@ class SqliteStore final : public Store {
     if (session.identity() != opened.identity) refuse_replaced(Failure::Code::unavailable, another_data());
   }
 
-  std::string another_data() const {
-    return options_.path + " holds other data than when this program opened it: it is opened anew, try again";
+  Displacement another_data() const {
+    return {options_.path + " holds other data than when this program opened it: it is opened anew, try again",
+            "The store holds other data than when the server opened it, and is opened anew."};
   }
 
   // The writer, opened anew if an I/O error has spoilt it. The caller has the turn.
