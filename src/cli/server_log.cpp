@@ -39,7 +39,7 @@ std::string cause_of(std::string_view text) {
 }  // namespace
 
 void SparseSink::sink_it_(const spdlog::details::log_msg& line) {
-  if (line.level < spdlog::level::warn) return inner_->log(line);
+  if (line.level < spdlog::level::warn || line.level > spdlog::level::err) return inner_->log(line);
   tell_counts(line.time);
   const std::string_view text(line.payload.data(), line.payload.size());
   const std::string cause = told_.size() < kMaxCauses ? cause_of(text) : "";

@@ -16,7 +16,7 @@ namespace hapax {
 void start_log(LogLevel level);
 void set_log_level(LogLevel level);
 
-// Hands lines on to another sink. Of warnings and errors with the same cause, which are those that differ in words with digits
+// Hands lines on to another sink, critical ones always. Of warnings and errors with the same cause, which are those that differ in words with digits
 // only, the first one in a second, and when the second is over how many more there were.
 class SparseSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:

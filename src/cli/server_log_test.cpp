@@ -46,5 +46,11 @@ TEST(ServerLog, WhatIsNoWarningIsToldEachTime) {
   EXPECT_EQ(log.out.str(), "info served\ninfo served\ninfo served\n");
 }
 
+TEST(ServerLog, WhatIsCriticalIsToldEachTime) {
+  Log log;
+  for (int i = 0; i < 2; ++i) log.line(spdlog::level::critical, "damaged: " + std::to_string(i), i);
+  EXPECT_EQ(log.out.str(), "critical damaged: 0\ncritical damaged: 1\n");
+}
+
 }  // namespace
 }  // namespace hapax

@@ -119,17 +119,23 @@ std::uint32_t checksum_of(const Event& event) {
 }
 
 std::string describe_damage(const ExecutionId& id) {
-  return fmt::format(
-      "what is stored of {} does not match its checksum: run `hapax doctor --deep`, and restore it from a backup",
-      id.to_string());
+  return fmt::format("What is stored of {} does not match its checksum: restore it from a backup.", id.to_string());
 }
 
+namespace {
+
+[[noreturn]] void throw_damaged(const ExecutionId& id) {
+  throw Failure(Failure::Code::corrupt, describe_damage(id), describe_damage(id));
+}
+
+}  // namespace
+
 void require_sound(const Execution& execution) {
-  if (execution.damaged) throw Failure(Failure::Code::corrupt, describe_damage(execution.id));
+  if (execution.damaged) throw_damaged(execution.id);
 }
 
 void require_sound(const ExecutionId& run, const Event& event) {
-  if (event.damaged) throw Failure(Failure::Code::corrupt, describe_damage(run));
+  if (event.damaged) throw_damaged(run);
 }
 
 }  // namespace hapax

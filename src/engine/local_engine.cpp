@@ -1,5 +1,6 @@
 #include "engine/local_engine.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -56,7 +57,13 @@ class StoreEngine final : public LocalEngine {
   std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                              std::int32_t limit) override;
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override {
-    return store_->find(name_space, id);
+    try {
+      return store_->find(name_space, id);
+    } catch (const Failure& failure) {
+      if (failure.code() != Failure::Code::corrupt || !failure.for_clients().empty()) throw;
+      throw Failure(failure.code(), fmt::format("{}: {}", id.to_string(), failure.what()),
+                    fmt::format("What is stored of {} cannot be read: restore it from a backup.", id.to_string()));
+    }
   }
   Page list(const ListFilter& filter) override { return store_->list(filter); }
   std::optional<FoundIdentity> find_identity(const std::string& name_space, const std::string& type,

@@ -157,7 +157,10 @@ std::optional<Execution> find_workflow(Store& store, const std::string& name_spa
   filter.idempotency_key = workflow_id;
   filter.limit = 1;
   Page runs = store.list(filter);
-  if (!runs.damaged.empty()) throw Failure(Failure::Code::corrupt, runs.damaged.front().what);
+  if (!runs.damaged.empty()) {
+    const std::string& what = runs.damaged.front().what;
+    throw Failure(Failure::Code::corrupt, what, what);
+  }
   if (runs.empty()) return std::nullopt;
   return std::move(runs.front());
 }

@@ -1,5 +1,6 @@
 #include "http/answer.h"
 
+#include "http/damage_log.h"
 #include "http/error.h"
 #include "wire/header.h"
 #include "wire/write_answer.h"
@@ -49,7 +50,7 @@ Response submit_response(std::vector<SubmitResult> results) {
   const SubmitResult& result = results.at(0);
   const auto* refused = std::get_if<Refusal>(&result);
   if (refused && refused->code == Refusal::Code::store_corrupt) {
-    throw Failure(Failure::Code::corrupt, refused->message);
+    throw Failure(Failure::Code::corrupt, refused->message, refused->message);
   }
   JsonWriter out;
   wire::write_submit_result(out, result);
@@ -69,7 +70,9 @@ Response list_response(Engine& engine, ListRequest request) {
     filter.parent = find_parent(engine, filter.name_space, *request.parent);
     if (!filter.parent) return page_response({});
   }
-  return page_response(engine.list(filter));
+  const Page page = engine.list(filter);
+  for (const Damaged& damaged : page.damaged) log_damage(damaged.what);
+  return page_response(page);
 }
 
 Response result_response(const Execution& execution) {

@@ -6,6 +6,7 @@
 #include "core/canonical_json.h"
 #include "core/failure.h"
 #include "core/field.h"
+#include "http/damage_log.h"
 #include "wire/error_code.h"
 
 namespace hapax::http {
@@ -66,7 +67,7 @@ Response failure_response(const Failure& failure) {
           .response();
     case Failure::Code::corrupt:
       if (!failure.for_clients().empty()) {
-        spdlog::error("http: damaged: {}", failure.what());
+        log_damage(failure.what());
         return unavailable("StoreCorrupt",
                            failure.for_clients() + " `hapax doctor --deep` lists everything that is damaged.",
                            kRepairSeconds)

@@ -7,6 +7,7 @@ import pytest
 
 from caller import Caller
 from command import Command
+from conftest import eventually
 
 COUNT = 200
 
@@ -48,6 +49,7 @@ def test_what_is_answered_is_what_was_written_or_says_that_it_is_damaged(written
         answer = caller.http.get(f"/v1/tasks/{id}")
         if answer.status == 503:
             assert answer.json["error"] == "StoreCorrupt"
+            assert id in answer.json["message"]
             damaged.add(id)
         else:
             assert answer.status == 200
@@ -55,10 +57,20 @@ def test_what_is_answered_is_what_was_written_or_says_that_it_is_damaged(written
             assert answer.json.get("result") == results.get(id)
     assert len(damaged) > 20
 
-    page = caller.http.get("/v1/tasks?limit=1000").json
-    assert {entry["id"] for entry in page["damaged"]} == damaged
-    assert {entry["error"] for entry in page["damaged"]} == {"StoreCorrupt"}
-    assert {execution["id"] for execution in page["executions"]} == set(inputs) - damaged
+    eventually(lambda: all(re.search(f"critical damaged: .*{id}", server.log) for id in damaged))
+
+    for query in ("", "&queue=q", "&type=charge"):
+        page = caller.http.get(f"/v1/tasks?limit=1000{query}").json
+        assert {entry["id"] for entry in page["damaged"]} == damaged
+        assert {entry["error"] for entry in page["damaged"]} == {"StoreCorrupt"}
+        assert all(entry["id"] in entry["message"] for entry in page["damaged"])
+        assert {execution["id"] for execution in page["executions"]} == set(inputs) - damaged
+    seen = [
+        entry["id"]
+        for status in ("pending", "completed")
+        for entry in caller.http.get(f"/v1/tasks?limit=1000&status={status}").json.get("damaged", [])
+    ]
+    assert sorted(seen) == sorted(damaged)
 
     claims = caller.http.post("/v1/claims", {"queues": ["q"], "limit": COUNT}).json["claims"]
     assert {claim["execution"]["id"] for claim in claims} == set(inputs) - set(results) - damaged

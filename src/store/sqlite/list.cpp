@@ -114,7 +114,8 @@ bool add(Tables& tables, const Place& place, PageFiller& page) {
     return !row || page.add(std::move(row->execution));
   } catch (const Failure& failure) {
     if (failure.code() != Failure::Code::corrupt) throw;
-    return page.add(Damaged{place.id, failure.what()});
+    return page.add(Damaged{
+        place.id, fmt::format("What is stored of {} cannot be read: restore it from a backup.", place.id.to_string())});
   }
 }
 
