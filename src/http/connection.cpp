@@ -34,9 +34,11 @@ constexpr std::size_t kPlainBytes = 1024;              // an answer up to this i
 constexpr std::size_t kCompressedHere = 16 * 1024;     // a longer one would keep the loop's other clients waiting
 constexpr std::size_t kDateBytes = 29;
 constexpr std::chrono::seconds kLinger{2};
-constexpr std::chrono::milliseconds kSpareTime{2000};      // of a connection beyond the limit
-constexpr std::chrono::milliseconds kDrainPatience{1000};  // with a client that sends or takes nothing while we stop
-constexpr std::chrono::milliseconds kAnswerMargin{1000};   // the store's own time limit says more, so it comes first
+constexpr std::chrono::milliseconds kSpareTime{2000};  // of a connection beyond the limit
+constexpr std::chrono::milliseconds kDrainPatience{
+    1000};                                             // with a client that takes nothing of its answer while we stop
+constexpr std::chrono::milliseconds kDrainPause{250};  // with a client that sends nothing while we stop
+constexpr std::chrono::milliseconds kAnswerMargin{1000};  // the store's own time limit says more, so it comes first
 
 std::string_view status_line(int status) {
   switch (status) {
@@ -110,7 +112,8 @@ void Connection::start() {
 void Connection::drain() {
   draining_ = true;
   if (state_ == State::reading && incoming_ == nullptr) return read();
-  if (state_ != State::answering) deadline_ = std::min(deadline_, Clock::now() + kDrainPatience);
+  const auto patience = state_ == State::writing ? kDrainPatience : kDrainPause;
+  if (state_ != State::answering) deadline_ = std::min(deadline_, Clock::now() + patience);
   if (waiting_) std::exchange(waiting_, nullptr)->cancel();
 }
 
@@ -179,7 +182,9 @@ void Connection::watch_for_hang_up() {
 void Connection::discard() {
   error_code error;
   socket_.read_some(asio::buffer(loop_->scratch()), error);
-  error && !would_block(error) ? close() : arm();
+  if (error && !would_block(error)) return close();
+  if (draining_ && !error) deadline_ = std::min(lingers_until_, Clock::now() + kDrainPause);
+  arm();
 }
 
 void Connection::next() {
@@ -452,7 +457,8 @@ void Connection::written() {
   if (keep_alive_) return next();
   if (!lingers_) return close();
   state_ = State::lingering;
-  deadline_ = Clock::now() + kLinger;
+  lingers_until_ = Clock::now() + kLinger;
+  deadline_ = draining_ ? Clock::now() + kDrainPause : lingers_until_;
   error_code ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
   arm();

@@ -106,6 +106,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   Clock::time_point deadline_ = Clock::time_point::max();  // of the current state
   Clock::time_point received_;                             // when the request was whole
   Clock::time_point progress_;                             // when the socket last took something
+  Clock::time_point lingers_until_;                        // at most, while the client still sends
   std::uint64_t ticket_ = 0;
   std::size_t route_ = 0;
   State state_ = State::reading;

@@ -79,6 +79,7 @@ std::future<void> Loop::drain() {
   auto future = drained_.get_future();
   post([self = shared_from_this()] {
     self->draining_ = true;
+    self->tick();  // more often from here on
     if (self->connections_.empty()) return self->drained_.set_value();
     const std::vector<std::shared_ptr<Connection>> open(self->connections_.begin(), self->connections_.end());
     for (const auto& connection : open) connection->drain();
@@ -103,7 +104,8 @@ void Loop::stop() {
 void Loop::tick() {
   const auto shortest =
       std::min({options_.read_timeout, options_.idle_timeout, options_.write_timeout, options_.store_timeout});
-  const auto period = std::clamp(shortest / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(500));
+  const std::chrono::milliseconds longest(draining_ ? 25 : 500);
+  const auto period = std::clamp(shortest / 4, std::chrono::milliseconds(5), longest);
   timer_.expires_after(period);
   timer_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (error || self->ended_.load(std::memory_order_relaxed)) return;
