@@ -72,6 +72,48 @@ std::string to_base64(std::string_view bytes) {
   return out;
 }
 
+int from_base64(char c) {
+  if (c >= 'A' && c <= 'Z') return c - 'A';
+  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+  if (c >= '0' && c <= '9') return c - '0' + 52;
+  return c == '+' ? 62 : 63;
+}
+
+// Of a text that is_base64().
+std::string base64_bytes(std::string_view text) {
+  std::string out;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text.substr(0, text.find('='))) {
+    bits = bits << 6 | static_cast<std::uint32_t>(from_base64(c));
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    out += static_cast<char>(bits >> count & 0xFF);
+  }
+  return out;
+}
+
+// Whether data comes as JSON, as text or as Base64 depends on the Content-Type, which does not count. So text that spells JSON is
+// that JSON.
+Json normal_data(Json value) {
+  while (value.is(Json::Kind::string)) {
+    try {
+      value = parse_json(value.text);
+    } catch (const InvalidJson&) {
+      break;
+    }
+  }
+  return value;
+}
+
+// Bytes that are UTF-8 are text. Nothing for others.
+std::optional<Json> normal_base64(std::string_view text) {
+  const std::string bytes = base64_bytes(text);
+  if (!is_valid_utf8(bytes)) return std::nullopt;
+  return normal_data(make_string(bytes));
+}
+
 void check_data(FieldReader& reader) {
   const Json* data = reader.any("data");
   const auto base64 = reader.string("data_base64");
@@ -170,8 +212,14 @@ EventHash CloudEvent::hash() const {
   parts.kind = Json::Kind::array;
   parts.items = {make_string("hapax.event/1"), make_string(type), make_string(source),
                  subject ? make_string(*subject) : Json()};
-  for (const std::string_view name : {"data", "data_base64"}) {
-    if (const Json* value = document.find(name)) parts.items.insert(parts.items.end(), {make_string(name), *value});
+  const Json* base64 = document.find("data_base64");
+  std::optional<Json> normal;
+  if (const Json* value = data()) normal = normal_data(*value);
+  if (base64 != nullptr) normal = normal_base64(base64->text);
+  if (normal) {
+    parts.items.insert(parts.items.end(), {make_string("data"), *std::move(normal)});
+  } else if (base64 != nullptr) {
+    parts.items.insert(parts.items.end(), {make_string("data_base64"), *base64});
   }
   return {sha256(canonical_json(parts))};
 }

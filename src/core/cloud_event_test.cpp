@@ -192,6 +192,22 @@ TEST(EventHash, IsOfTypeSourceSubjectAndData) {
   EXPECT_NE(hash(begin + R"(,"data":"YQ=="})"), hash(begin + R"(,"data_base64":"YQ=="})"));
 }
 
+TEST(EventHash, IsTheSameWithWhateverContentTypeTheBodyComes) {
+  const auto hash = [](std::string_view type, std::string_view body) {
+    return read_binary_event({{"specversion", "1.0"}, {"id", "e1"}, {"type", "t"}, {"source", "/s"}}, type, body)
+        .hash();
+  };
+  for (const std::string_view body :
+       {"hello", "\xC3\xA9t\xC3\xA9", R"({"a": [1, 2]})", "17", R"("quoted")", "\xFF\x01"}) {
+    const EventHash one = hash("", body);
+    EXPECT_EQ(hash("text/plain", body), one) << body;
+    EXPECT_EQ(hash("application/octet-stream", body), one) << body;
+  }
+  EXPECT_EQ(hash("application/json", R"({"a":[1,2]})"), hash("text/plain", R"({"a": [1, 2]})"));
+  EXPECT_NE(hash("", "hello"), hash("text/plain", "hello "));
+  EXPECT_NE(hash("", "\xFF\x01"), hash("", "\xFF\x02"));
+}
+
 TEST(Matching, ComparesTypeSourceAndSubject) {
   const CloudEvent event = parse(R"(,"subject":"s")");
   EXPECT_TRUE(matches(EventTrigger{}, event));
