@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 #include <ostream>
 
 #include "cli/terminal_text.h"
@@ -198,6 +199,10 @@ int run_cli(std::vector<std::string> arguments, const Program& program) {
     program.err << app.help();
     return kUsage;
   }
+  // Whoever reads a log or a file of it may do so on a terminal.
+  const CLI::Option* json = chosen_command(app).get_option_no_throw("--json");
+  std::optional<TerminalFilter> safe_json;
+  if (json && json->count() > 0) safe_json.emplace(program.out);
   return run_action(action, program);
 }
 

@@ -227,6 +227,18 @@ TEST_F(Cli, GetListCancelAndRetry) {
   EXPECT_THAT(err_.str(), HasSubstr("did you mean \"completed\"?"));
 }
 
+TEST_F(Cli, JsonHasNoControlCharactersEvenInAPipe) {
+  EXPECT_EQ(on_store({"submit", "t",
+                      "\"a\xC2\x9B"
+                      "31m\xE2\x80\xAE\"",
+                      "--json"}),
+            kOk);
+  const std::string id = submitted_id();
+  EXPECT_THAT(out_.str(), HasSubstr(R"("a\u009b31m\u202e")"));
+  EXPECT_EQ(on_store({"get", id, "--json"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr(R"("a\u009b31m\u202e")"));
+}
+
 TEST_F(Cli, QueuesAndTypesAreSetAndShown) {
   EXPECT_EQ(on_store({"queues", "set", "mail", "retention=1d", "rate_limit=100/sec"}), kOk);
   EXPECT_EQ(on_store({"queues", "set", "mail", "max_running=5", "rate_limit="}), kOk);
