@@ -29,7 +29,7 @@ Bytef* output_of(std::string& bytes, std::size_t from) { return reinterpret_cast
 
 class Inflater {
  public:
-  explicit Inflater(Coding coding) {
+  explicit Inflater(Coding coding) : coding_(coding) {
     if (inflateInit2(&stream_, window_bits(coding)) != Z_OK) throw std::bad_alloc();
   }
   ~Inflater() { inflateEnd(&stream_); }
@@ -49,13 +49,19 @@ class Inflater {
       const int result = inflate(&stream_, Z_NO_FLUSH);
       const bool full = stream_.avail_out == 0;
       out.resize(out.size() - stream_.avail_out);
-      if (result == Z_STREAM_END) return stream_.avail_in == 0 ? std::optional(std::move(out)) : std::nullopt;
+      if (result == Z_STREAM_END) {
+        if (stream_.avail_in == 0) return out;
+        // A gzip file is a series of members (RFC 1952).
+        if (coding_ != Coding::gzip || inflateReset(&stream_) != Z_OK) return std::nullopt;
+        continue;
+      }
       if (result != Z_OK || !full) return std::nullopt;
     }
     return out;
   }
 
  private:
+  const Coding coding_;
   z_stream stream_{};
 };
 

@@ -50,6 +50,17 @@ TEST(Compression, TheLimitCountsDecompressedBytes) {
   EXPECT_EQ(status_of_decoding(compress(std::string(kLimit + 1, ' '), Coding::gzip), "gzip"), 413);
 }
 
+TEST(Compression, MembersOfGzipAreOneBody) {
+  const std::string text = text_of(5000);
+  const std::string one = compress(text.substr(0, 3000), Coding::gzip), two = compress(text.substr(3000), Coding::gzip);
+  EXPECT_EQ(decode_body(one + two, "gzip", kLimit), text);
+  EXPECT_EQ(decode_body(one + compress("", Coding::gzip) + two, "gzip", text.size()), text);
+  EXPECT_EQ(status_of_decoding(one + two.substr(0, two.size() - 1), "gzip"), 400);
+  const std::string half = compress(std::string(kLimit / 2 + 1, ' '), Coding::gzip);
+  EXPECT_EQ(status_of_decoding(half + half, "gzip"), 413);
+  EXPECT_EQ(status_of_decoding(compress("{}", Coding::deflate) + compress("{}", Coding::deflate), "deflate"), 400);
+}
+
 TEST(Compression, WhatCannotBeDecodedIsRefused) {
   const std::string whole = compress(text_of(5000), Coding::gzip);
   EXPECT_EQ(status_of_decoding(whole, "br"), 415);
