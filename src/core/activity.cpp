@@ -249,6 +249,11 @@ ActivitySettings ActivitySettings::parse(const Json& document, const std::string
     if (strategy) require_agreement(*settings.cron(), *strategy, reader.pointer("dedupe_key_strategy"));
   } else {
     settings.trigger = read_event(*event, triggers.pointer("event"));
+    if (strategy) {
+      throw InvalidField(reader.pointer("dedupe_key_strategy"),
+                         "must not stand beside an event trigger, which has no misfires; \"dedupe_by\" says which "
+                         "events are the same");
+    }
   }
 
   reader.done();

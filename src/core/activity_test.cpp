@@ -46,7 +46,7 @@ constexpr std::string_view kFullEvent =
     R"({"enabled":true,"tasks":[{"type":"resize","input":[1],"queue":"images"},{"type":"notify"}],)"
     R"("trigger":{"event":{"type":"com.example.uploaded","source":"/photos","subject":"cat.jpg","where":[)"
     R"({"pointer":"/size","equals":5},{"pointer":"/name","prefix":"cat"},{"pointer":"/draft","exists":false}],)"
-    R"("dedupe_by":"source_and_id"}},"dedupe_key_strategy":"skip"})";
+    R"("dedupe_by":"source_and_id"}}})";
 
 TEST(Activity, IsWrittenAsItWasRead) {
   EXPECT_EQ(parse(kFullCron).to_json(), kFullCron);
@@ -163,11 +163,11 @@ TEST(Activity, DedupeKeyStrategyEqualsTheMisfirePolicy) {
             R"(/at/dedupe_key_strategy must be one of skip, catchup, compress, not "per_window")");
 }
 
-TEST(Activity, DedupeKeyStrategyOfEventsIsKept) {
+TEST(Activity, DedupeKeyStrategyIsRefusedWithEvents) {
   constexpr std::string_view kBegin = R"({"workflow":{"type":"t"},"trigger":{"event":{}},"dedupe_key_strategy":)";
-  const ActivitySettings settings = parse(std::string(kBegin) + R"("catchup"})");
-  EXPECT_EQ(settings.dedupe_key_strategy, MisfirePolicy::catchup);
-  EXPECT_EQ(ActivitySettings::parse(parse_json(settings.to_json())), settings);
+  EXPECT_THAT(error_of(std::string(kBegin) + R"("catchup"})"),
+              StartsWith("/at/dedupe_key_strategy must not stand beside an event trigger"));
+  EXPECT_EQ(error_of(std::string(kBegin) + "null}"), "");
   EXPECT_THAT(error_of(std::string(kBegin) + R"("per_event"})"), StartsWith("/at/dedupe_key_strategy must be one of"));
 }
 

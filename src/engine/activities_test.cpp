@@ -237,6 +237,15 @@ TEST_F(ActivitiesTest, TheConfigurationFileWins) {
 }
 
 // A server dies before each single write of a firing in turn; another one does what is left, and nothing twice.
+TEST_F(ActivitiesTest, AStrategyStoredBesideAnEventTriggerIsNotRead) {
+  start();
+  put(ActivitySettings::parse(parse_json(R"({"workflow":{"type":"t"},"trigger":{"event":{}}})")));
+  ActivityRow row = *store_->activities().find(kNamespace, "a");
+  const std::string trigger = R"("trigger":)";
+  row.document.insert(row.document.find(trigger), R"("dedupe_key_strategy":"skip",)");
+  EXPECT_FALSE(ActivityRecord::parse(row).settings.dedupe_key_strategy);
+}
+
 TEST_F(ActivitiesTest, AServerThatDiesHalfWayIsMadeUpForByAnother) {
   for (int writes = 0;; ++writes) {
     store_ = open_memory_store(clock_);

@@ -56,6 +56,15 @@ PlannedRun read_planned(const Json& object, const std::string& at) {
   return run;
 }
 
+// Once a strategy was taken with an event trigger, too.
+Json without_meaningless(Json settings) {
+  const Json* trigger = settings.find("trigger");
+  if (trigger && trigger->find("event")) {
+    std::erase_if(settings.members, [](const auto& member) { return member.first == "dedupe_key_strategy"; });
+  }
+  return settings;
+}
+
 }  // namespace
 
 ActivityRecord ActivityRecord::parse(const ActivityRow& row) {
@@ -71,7 +80,7 @@ ActivityRecord ActivityRecord::parse(const ActivityRow& row) {
     const Json* position = fields.object("position");
     const Json* pending = fields.array("pending");
     if (!settings || !position || !pending) throw InvalidField("", "is no activity");
-    record.settings = ActivitySettings::parse(*settings, "/settings");
+    record.settings = ActivitySettings::parse(without_meaningless(*settings), "/settings");
     record.position = SchedulePosition::parse(*position, "/position");
     for (const Json& run : pending->items) record.pending.push_back(read_planned(run, "/pending"));
     record.created_at = fields.required("created_at", read_time(fields, "created_at"));

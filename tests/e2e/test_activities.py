@@ -122,6 +122,7 @@ REFUSED = [
     ({"workflow": WORKFLOW, "trigger": DAILY, "colour": "red"}, "/colour"),
     ({"workflow": WORKFLOW, "trigger": DAILY, "dedupe_key_strategy": "sometimes"}, "/dedupe_key_strategy"),
     ({"workflow": WORKFLOW, "trigger": ON_EVENT, "dedupe_key_strategy": "per_event"}, "/dedupe_key_strategy"),
+    ({"workflow": WORKFLOW, "trigger": ON_EVENT, "dedupe_key_strategy": "skip"}, "/dedupe_key_strategy"),
     ({"workflow": WORKFLOW, "trigger": {"event": {"dedupe_by": "source"}}}, "/trigger/event/dedupe_by"),
     ({"workflow": WORKFLOW, "trigger": {"cron": {**CRON, "dedupe_by": "id"}}}, "/trigger/cron/dedupe_by"),
 ]
