@@ -1,11 +1,13 @@
 #include "cli/secret_file.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <string_view>
 
 #include "cli/command.h"
@@ -39,6 +41,15 @@ void hide_arguments(int argc, char** argv) {
     // In place, and never longer than what was there.
     std::memset(argv[i], 0, argument.size());
     std::memcpy(argv[i], shown.data(), std::min(shown.size(), argument.size()));
+  }
+}
+
+void hide_environment() {
+  for (char** variable = environ; variable && *variable; ++variable) {
+    char* copy = strdup(*variable);
+    if (!copy) throw std::bad_alloc();
+    std::memset(*variable, 0, std::strlen(*variable));
+    *variable = copy;
   }
 }
 

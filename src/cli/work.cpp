@@ -14,6 +14,7 @@
 #include "cli/exec_handler.h"
 #include "cli/handler_environment.h"
 #include "cli/paint.h"
+#include "cli/secret_file.h"
 #include "cli/signals.h"
 #include "cli/submission_flags.h"
 #include "cli/target.h"
@@ -211,6 +212,7 @@ void declare_handler(detail::AppState& app, const WorkFlags& flags, const WorkOp
 int work(const Program& program, const WorkFlags& flags) {
   WorkOptions options = check(flags);
   Variables environment = environment_for(flags, program);
+  hide_environment();
   EndSignals signals;  // before any thread
   const Target target = flags.target.open_or_create(program);
   options.queues = queues_of(flags, target);

@@ -202,6 +202,15 @@ def test_a_handler_sees_nothing_of_the_workers_secrets(command):
     assert command.run("work", "--exec", "env", "--env", "=x").code == USAGE
 
 
+def test_a_handler_finds_no_secrets_in_the_environment_of_its_parent(command):
+    id = submit(command)
+    handler = "tr '\\0' '\\n' < /proc/$PPID/environ; cat /proc/$PPID/comm"
+    command.ok("work", "--exec", handler, "--once", environment={"HAPAX_TOKEN": "secret", "PGPASSWORD": "secret"})
+    seen = command.json("get", id)["result"]
+    assert "hapax" in seen and "secret" not in seen
+
+
+
 def test_once_says_when_nobody_took_the_report(server, tmp_path):
     command = Command(tmp_path, ["--url", f"http://127.0.0.1:{server.port}"])
     id = submit(command)
