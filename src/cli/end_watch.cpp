@@ -3,6 +3,9 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <utility>
+
 #include "cli/command.h"
 
 namespace hapax {
@@ -16,10 +19,15 @@ EndWatch::~EndWatch() {
   if (thread_.joinable()) thread_.join();
 }
 
-void EndWatch::begin(Duration grace) {
-  thread_ = std::thread([this, grace] {
+void EndWatch::begin(Duration grace, Duration patience, std::function<void()> interrupt) {
+  thread_ = std::thread([this, grace, patience, interrupt = std::move(interrupt)] {
+    const auto began = std::chrono::steady_clock::now();
     std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, grace, [this] { return over_; })) return;
+    if (changed_.wait_until(lock, began + patience, [this] { return over_; })) return;
+    lock.unlock();
+    interrupt();
+    lock.lock();
+    if (changed_.wait_until(lock, began + grace, [this] { return over_; })) return;
     spdlog::error("the store did not answer within the grace of {}: ending without it; what was acknowledged is kept",
                   format_duration(grace));
     spdlog::default_logger()->flush();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -16,8 +17,9 @@ class EndWatch {
   EndWatch(const EndWatch&) = delete;
   EndWatch& operator=(const EndWatch&) = delete;
 
-  // Unless this object ends before that, the process ends after `grace`, with a line in the log and kFailed.
-  void begin(Duration grace);
+  // Unless this object ends before that: calls `interrupt` after `patience`, and ends the process after `grace`, with a line in the
+  // log and kFailed.
+  void begin(Duration grace, Duration patience, std::function<void()> interrupt);
 
  private:
   std::mutex mutex_;

@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <ostream>
 #include <system_error>
 #include <thread>
@@ -43,6 +45,11 @@ std::vector<AccessToken> access_tokens(const Config& config) {
   return tokens;
 }
 
+// The rest of the grace is the engine's, and for telling those whose answer did not come.
+Duration drain_time(const Config& config) {
+  return config.shutdown_grace - std::min<Duration>(config.shutdown_grace / 4, kEngineGrace);
+}
+
 ServerOptions server_options(const Config& config, std::size_t most_connections) {
   ServerOptions options;
   options.host = config.listen.host;
@@ -53,8 +60,7 @@ ServerOptions server_options(const Config& config, std::size_t most_connections)
   options.max_request_bytes = static_cast<std::size_t>(config.max_request_bytes);
   options.max_unsent_bytes = static_cast<std::size_t>(config.max_unsent_bytes);
   options.store_timeout = config.store_timeout;
-  // The rest of the grace is the engine's, and for telling those whose answer did not come.
-  options.drain_timeout = config.shutdown_grace - std::min<Duration>(config.shutdown_grace / 4, kEngineGrace);
+  options.drain_timeout = drain_time(config);
   options.io_threads = io_threads(config.threads);
   options.tokens = access_tokens(config);
   options.hosts = config.hosts;
@@ -162,10 +168,14 @@ int serve(const Program& program, const ServeFlags& flags) {
   int signal = signals.wait();
   bool guarded = !config.tokens.empty();
   for (; signal == SIGHUP; signal = signals.wait()) reload(program, flags, config, *server, guarded);
-  watch.begin(config.shutdown_grace);
+  const auto until = std::chrono::steady_clock::now() + drain_time(config);
+  watch.begin(config.shutdown_grace, drain_time(config), [watched = std::weak_ptr(store)] {
+    if (const auto open = watched.lock()) open->interrupt();
+  });
   spdlog::info("stopping on signal {}; a second one ends at once", signal);
   server->stop();
-  engine->stop();
+  const auto left = std::chrono::duration_cast<Duration>(until - std::chrono::steady_clock::now());
+  engine->stop(std::max(left, Duration::zero()));
   spdlog::info("stopped");
   return kOk;
 }

@@ -5,6 +5,7 @@ import os
 import pathlib
 import select
 import signal
+import sqlite3
 import sys
 import time
 
@@ -156,6 +157,20 @@ def test_a_store_that_hangs_is_a_503_in_time_and_one_line_a_second(frozen):
     took = time.monotonic() - start
     lines = [line for line in server.log.splitlines() if "http: " in line]
     assert 0 < len(lines) <= 4 * (took + 1), "\n".join(lines)
+
+
+def test_sigterm_interrupts_what_waits_for_the_store_when_the_drain_time_is_over(start_server):
+    server = start_server(config='[server]\nstore_timeout = "60s"\nshutdown_grace = "2s"\n')
+    database = sqlite3.connect(server.database, isolation_level=None)
+    database.execute("BEGIN IMMEDIATE")
+    with RawConnection(server.port) as connection:
+        body = b'{"type": "t"}'
+        head = f"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.send(head.encode() + body)
+        server.client.get("/health")
+        assert server.stop() == 0, server.log
+        assert connection.read_response().status == 503
+    database.close()
 
 
 def test_sigterm_does_not_wait_for_a_half_sent_request(server):
