@@ -297,7 +297,7 @@ TEST(Config, ErrorsNameTheVariableOrFlagAtFault) {
 
 TEST(Config, UnknownVariableIsAnError) {
   EXPECT_EQ(refusal("", {{"HAPAX_LISTNE", "x"}}),
-            "environment variable HAPAX_LISTNE: no setting is called so; did you mean \"HAPAX_LISTEN\"?");
+            "environment variable HAPAX_LISTNE: there is no such setting; did you mean \"HAPAX_LISTEN\"?");
   EXPECT_THAT(refusal("", {{"HAPAX_LISTEN", "127.0.0.1:1"}, {"HAPAX_SERVER_LISTEN", "127.0.0.1:2"}}),
               HasSubstr("sets the same"));
   EXPECT_EQ(refusal("", {{"HAPAX_TEST_SEED", "1"}, {"HAPAX_BENCH_ROWS", "1"}, {"HAPAX_CONFIG", "x"}}), "accepted");
@@ -319,7 +319,9 @@ TEST(Environment, WhatKubernetesSetsForServicesIsNoSetting) {
 }
 
 TEST(Environment, WhatOnlyLooksLikeAServiceIsStillAMistake) {
-  EXPECT_THAT(refusal("", {{"HAPAX_PORT", "7373"}}), HasSubstr("HAPAX_PORT: no setting is called so"));
+  EXPECT_THAT(refusal("", {{"HAPAX_PORT", "7373"}}),
+              HasSubstr("HAPAX_PORT: there is no such setting; the address and the "
+                        "port are one: HAPAX_LISTEN=127.0.0.1:7373"));
   EXPECT_THAT(refusal("", {{"HAPAX_SERVICE_PORT", "http"}}), HasSubstr("HAPAX_SERVICE_PORT"));
   EXPECT_THAT(refusal("", {{"HAPAX_PORT_HTTP", "7373"}}), HasSubstr("HAPAX_PORT_HTTP"));
   EXPECT_THAT(refusal("", {{"HAPAX_PORT_7373_HTTP", "7373"}}), HasSubstr("HAPAX_PORT_7373_HTTP"));

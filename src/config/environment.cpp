@@ -100,6 +100,17 @@ std::vector<std::string> variable_names() {
   return names;
 }
 
+std::string suggestion_for(std::string_view variable, std::string_view value) {
+  if (variable == "HAPAX_PORT") {
+    return fmt::format("; the address and the port are one: HAPAX_LISTEN=127.0.0.1:{}",
+                       is_number(value) ? value : "7373");
+  }
+  if (variable == "HAPAX_HOST") {
+    return "; HAPAX_LISTEN=ADDRESS:PORT is where the server listens, HAPAX_HOSTS=NAME,NAME what it answers to";
+  }
+  return suggestion(variable, variable_names());
+}
+
 Json list_of(std::string_view text) {
   Json list;
   list.kind = Json::Kind::array;
@@ -150,8 +161,8 @@ void overlay_environment(ConfigDocument& document, const std::map<std::string, s
     const auto found = known.find(variable);
     if (found == known.end() && is_service_link(variable, text)) continue;
     if (found == known.end()) {
-      throw ConfigError(fmt::format("environment variable {}: no setting is called so{}", variable,
-                                    suggestion(variable, variable_names())));
+      throw ConfigError(
+          fmt::format("environment variable {}: there is no such setting{}", variable, suggestion_for(variable, text)));
     }
     const ScalarKey& key = *found->second;
     const auto [earlier, first] = set_by.emplace(&key, variable);

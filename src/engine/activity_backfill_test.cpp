@@ -6,6 +6,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -28,7 +29,9 @@ TEST_F(ActivitiesTest, BackfillMakesUpForWhatWasSkippedAndRunsNothingTwice) {
                                    disposed(Disposition::caught_up), disposed(Disposition::caught_up)));
   EXPECT_THAT(runs(), ElementsAre(disposed(Disposition::caught_up), disposed(Disposition::caught_up),
                                   disposed(Disposition::ran), disposed(Disposition::caught_up)));
-  EXPECT_THAT(*backfill(ManualClock::kStart, clock_.now()), Each(disposed(Disposition::duplicate)));
+  const auto again = *backfill(ManualClock::kStart, clock_.now());
+  EXPECT_THAT(again, Each(disposed(Disposition::duplicate)));
+  EXPECT_THAT(again, Contains(Field(&ActivityRun::why, "before it ran")));
   EXPECT_THAT(workflow_ids(), SizeIs(4));
   EXPECT_THROW(backfill(clock_.now(), clock_.now() + 1h), InvalidField);
   EXPECT_THROW(backfill(clock_.now() - std::chrono::days(300), clock_.now()), InvalidField);

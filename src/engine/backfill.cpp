@@ -59,9 +59,20 @@ ActivityRun to_be_compressed(const ActivityRecord& record, Time at) {
   return run;
 }
 
+std::string_view in_words(Disposition disposition) {
+  switch (disposition) {
+    case Disposition::ran: return "ran";
+    case Disposition::skipped: return "was skipped";
+    case Disposition::caught_up: return "was caught up";
+    case Disposition::compressed: return "was compressed";
+    case Disposition::duplicate: return "was a duplicate";
+  }
+  return {};
+}
+
 std::string said_of(const ActivityRun& run) {
-  return run.why.empty() ? std::string(to_string(run.disposition))
-                         : fmt::format("{}: {}", to_string(run.disposition), run.why);
+  const std::string_view how = in_words(run.disposition);
+  return run.why.empty() ? std::string(how) : fmt::format("{}: {}", how, run.why);
 }
 
 BackfilledFiring decide(ActivityRun mine, const Known* known, bool force) {
@@ -73,10 +84,10 @@ BackfilledFiring decide(ActivityRun mine, const Known* known, bool force) {
   if (!force || !covered || (own_id && known->to_come)) {
     BackfilledFiring duplicate{known->run};
     duplicate.run.disposition = Disposition::duplicate;
-    duplicate.run.why = "before it was " + said_of(known->run);
+    duplicate.run.why = "before it " + said_of(known->run);
     return duplicate;
   }
-  mine.why = "backfilled by force; before it was " + said_of(known->run);
+  mine.why = "backfilled by force; before it " + said_of(known->run);
   return {std::move(mine), true, own_id};
 }
 

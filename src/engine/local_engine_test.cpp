@@ -451,7 +451,7 @@ TEST_F(LocalEngineTest, AConflictSaysWhetherTypeOrInputDiffers) {
   refund.type = "refund";
   refund.input = parse_json("2");
   EXPECT_EQ(refused(refund).code, Refusal::Code::idempotency_conflict);
-  EXPECT_THAT(refused(refund).message, ::testing::HasSubstr("another type: it is a 'charge', and this is a 'refund'"));
+  EXPECT_THAT(refused(refund).message, ::testing::HasSubstr("another type: 'charge', not 'refund'"));
   charge.input = parse_json("2");
   EXPECT_THAT(refused(charge).message, ::testing::HasSubstr("another input"));
 }

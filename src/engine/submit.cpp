@@ -100,9 +100,10 @@ Refusal conflict(Execution existing, const Asked& asked) {
   Refusal refusal;
   refusal.code = Refusal::Code::idempotency_conflict;
   if (existing.type != asked.type) {
+    const bool named = existing.kind == Kind::workflow || existing.idempotency_key;
     refusal.message = fmt::format(
-        "{} was submitted with another type: it is a '{}', and this is a '{}'. Use {}", name_of(existing),
-        existing.type, asked.type,
+        "{} was submitted with another type: '{}', not '{}'. Use {}",
+        named ? name_of(existing) : "A task of the same identity", existing.type, asked.type,
         existing.kind == Kind::workflow ? "another workflow id" : "another key, or a scope that they do not share");
   } else {
     refusal.message = fmt::format(
