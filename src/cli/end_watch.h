@@ -17,8 +17,8 @@ class EndWatch {
   EndWatch(const EndWatch&) = delete;
   EndWatch& operator=(const EndWatch&) = delete;
 
-  // Unless this object ends before that: calls `interrupt` after `patience`, and ends the process after `grace`, with a line in the
-  // log and kFailed.
+  // Unless this object ends before that: calls `interrupt` after `patience`, and ends the process after `grace`, with a
+  // line in the log and kFailed.
   void begin(Duration grace, Duration patience, std::function<void()> interrupt);
 
  private:

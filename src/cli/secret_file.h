@@ -12,8 +12,8 @@ std::string read_secret_file(const std::string& flag, const std::string& path);
 // the arguments were copied.
 void hide_arguments(int argc, char** argv);
 
-// Does the same with the environment, which the programs that this process starts can read in /proc. Its variables are still there
-// for this process. Before there are threads.
+// Does the same with the environment, which the programs that this process starts can read in /proc. Its variables are
+// still there for this process. Before there are threads.
 void hide_environment();
 
 }  // namespace hapax

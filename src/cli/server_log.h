@@ -16,8 +16,9 @@ namespace hapax {
 void start_log(LogLevel level);
 void set_log_level(LogLevel level);
 
-// Hands lines on to another sink, critical ones always. Of warnings and errors with the same cause, which are those that differ in words with digits
-// only, the first one in a second, and when the second is over how many more there were.
+// Hands lines on to another sink, critical ones always. Of warnings and errors with the same cause, which are those
+// that differ in words with digits only, the first one in a second, and when the second is over how many more there
+// were.
 class SparseSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit SparseSink(spdlog::sink_ptr inner) : inner_(std::move(inner)) {}

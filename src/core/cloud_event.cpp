@@ -94,8 +94,8 @@ std::string base64_bytes(std::string_view text) {
   return out;
 }
 
-// Whether data comes as JSON, as text or as Base64 depends on the Content-Type, which does not count. So text that spells JSON is
-// that JSON.
+// Whether data comes as JSON, as text or as Base64 depends on the Content-Type, which does not count. So text that
+// spells JSON is that JSON.
 Json normal_data(Json value) {
   while (value.is(Json::Kind::string)) {
     try {

@@ -33,8 +33,8 @@ struct Content {
   std::string identity;  // of Kind::ours
 };
 
-// What the database's file holds by itself, without the log. By SQLite: closing a descriptor of our own would drop the locks that
-// this process has on the file.
+// What the database's file holds by itself, without the log. By SQLite: closing a descriptor of our own would drop the
+// locks that this process has on the file.
 Content read_content(const std::string& path) {
   sqlite3* handle = nullptr;
   sqlite3_stmt* statement = nullptr;

@@ -1,5 +1,6 @@
-// Whether the files that a connection has open are still the ones at their path, with their own content. What is committed into
-// a database that was deleted, replaced or overwritten meanwhile is lost to everybody who opens the path later.
+// Whether the files that a connection has open are still the ones at their path, with their own content. What is
+// committed into a database that was deleted, replaced or overwritten meanwhile is lost to everybody who opens the path
+// later.
 #pragma once
 
 #include <sys/types.h>
@@ -22,8 +23,9 @@ struct Displacement {
 
 class FilePlace {
  public:
-  // Of a connection that has read something, so that its write-ahead log is open; `identity` is that of its data. Throws
-  // Failure::unavailable if its file was replaced since it was opened. A database without a file is always in place.
+  // Of a connection that has read something, so that its write-ahead log is open; `identity` is that of its data.
+  // Throws Failure::unavailable if its file was replaced since it was opened. A database without a file is always in
+  // place.
   FilePlace(sqlite3* handle, std::string identity);
 
   // Nothing while all files are in place. Two calls of stat(), and a look into the file if it was written to.

@@ -23,7 +23,8 @@ class Session {
   explicit Session(std::unique_ptr<Connection> connection)
       : tables(std::move(connection)), identity_(tables.connection(), kSelectIdentity) {}
   ~Session() {
-    // Closing the last connection writes the log into the database. Not if others have a new log by now, or into another one.
+    // Closing the last connection writes the log into the database. Not if others have a new log by now, or into
+    // another one.
     if (opened && (opened->place.has_another_log() || opened->place.is_overwritten())) tables.connection().leave_log();
   }
   Session(const Session&) = delete;
