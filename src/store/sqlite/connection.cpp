@@ -8,11 +8,11 @@
 #include <filesystem>
 #include <thread>
 
-#include "store/call_deadline.h"
-
 namespace hapax::sqlite {
 
 namespace {
+
+constexpr int kProgressSteps = 10'000;  // of SQLite's machine, between two looks at the clock: less than a millisecond
 
 int primary(int code) { return code & 0xff; }
 
@@ -55,6 +55,7 @@ Connection::Connection(const ConnectionOptions& options) : options_(options) {
   }
   try {
     sqlite3_busy_handler(handle_, &Connection::on_busy, this);
+    sqlite3_progress_handler(handle_, kProgressSteps, &Connection::on_progress, this);
     jitter_ = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(this) >> 4) | 1U;
     exec("PRAGMA synchronous = FULL");
     exec("PRAGMA foreign_keys = OFF");
@@ -87,13 +88,20 @@ int Connection::on_busy(void* self, int times) {
   const bool over = deadline == CallDeadline::Instant::max()
                         ? now - connection.busy_since_ >= connection.options_.busy_timeout
                         : now >= deadline;
-  if (over || (connection.options_.interrupted && *connection.options_.interrupted)) return 0;
+  if (over || connection.is_interrupted()) return 0;
   // Short and uneven naps: processes that take turns under load neither starve nor march in step.
   connection.jitter_ ^= connection.jitter_ << 13;
   connection.jitter_ ^= connection.jitter_ >> 17;
   connection.jitter_ ^= connection.jitter_ << 5;
   std::this_thread::sleep_for(std::chrono::microseconds(500 + connection.jitter_ % 1000));
   return 1;
+}
+
+int Connection::on_progress(void* self) {
+  const auto& connection = *static_cast<Connection*>(self);
+  if (connection.is_interrupted()) return 1;
+  const auto end = connection.statements_end_at_;
+  return end != CallDeadline::Instant::max() && CallDeadline::Clock::now() >= end ? 1 : 0;
 }
 
 void Connection::exec(const char* sql) {
@@ -114,6 +122,10 @@ std::string Connection::describe(int code) const {
     case SQLITE_LOCKED:
       hint = "another process kept it locked too long; nothing was done, and the same again may work";
       break;
+    case SQLITE_INTERRUPT:
+      hint = is_interrupted() ? "this program is ending; nothing was done"
+                              : "it took too long; ask for less, by status, key or queue";
+      break;
     case SQLITE_FULL: hint = "the disk is full; free some space"; break;
     case SQLITE_READONLY: hint = "the file is read-only; give this user the right to write it and its folder"; break;
     case SQLITE_CANTOPEN: hint = "the file cannot be opened; check that its folder exists and may be written"; break;
@@ -133,6 +145,7 @@ void Connection::fail(int code) {
     case SQLITE_NOTADB: broken_ = true; throw Failure(Failure::Code::corrupt, why);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+    case SQLITE_INTERRUPT:
     case SQLITE_FULL: throw Failure(Failure::Code::unavailable, why);
     default: broken_ = true; throw Failure(Failure::Code::unavailable, why);
   }

@@ -15,6 +15,7 @@
 #include "core/execution.h"
 #include "core/failure.h"
 #include "core/time.h"
+#include "store/call_deadline.h"
 
 namespace hapax::sqlite {
 
@@ -23,7 +24,7 @@ struct ConnectionOptions {
   bool create = false;
   Duration busy_timeout{};  // for a lock, where no CallDeadline says otherwise
   int cache_kib = 2048;
-  const std::atomic<bool>* interrupted = nullptr;  // true: no more waiting
+  const std::atomic<bool>* interrupted = nullptr;  // true: no more waiting, and what runs ends
 };
 
 // Used by one thread at a time.
@@ -43,6 +44,9 @@ class Connection {
   void exec(const char* sql);
   std::int64_t read_integer(const char* sql);
 
+  // From now on a statement that runs then is given up: Failure::unavailable, and SQLite rolls back what it changed.
+  void end_statements_at(CallDeadline::Instant instant) { statements_end_at_ = instant; }
+
   // Closing it leaves the write-ahead log as it is.
   void leave_log() { sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
 
@@ -55,6 +59,8 @@ class Connection {
 
  private:
   static int on_busy(void* self, int times);
+  static int on_progress(void* self);
+  bool is_interrupted() const { return options_.interrupted && *options_.interrupted; }
   std::string describe(int code) const;
 
   ConnectionOptions options_;
@@ -62,6 +68,7 @@ class Connection {
   bool owned_ = true;
   bool broken_ = false;
   std::chrono::steady_clock::time_point busy_since_{};
+  CallDeadline::Instant statements_end_at_ = CallDeadline::Instant::max();
   std::uint32_t jitter_ = 0;
 };
 

@@ -145,7 +145,10 @@ class SqliteStore final : public Store {
   }
 
   Inspection inspect(const std::string& from, std::int32_t limit) override {
-    return read([&](Tables& tables) { return sqlite::inspect(tables, from, limit); });
+    return read([&](Tables& tables) {
+      tables.connection().end_statements_at(CallDeadline::Instant::max());  // it reads the whole file
+      return sqlite::inspect(tables, from, limit);
+    });
   }
 
   Page list(const ListFilter& filter) override {
@@ -353,6 +356,7 @@ class SqliteStore final : public Store {
       session.tables.begin(batch.now);
       auto outcome = work(batch, session);
       transaction.commit();
+      session.tables.committed();
       freed_ = freeing_;
       if (const auto why = session.opened->place.displaced()) refuse_replaced(Failure::Code::outcome_unknown, *why);
       return outcome;
@@ -374,6 +378,7 @@ class SqliteStore final : public Store {
     const auto opened = this->opened();
     require_in_place(*opened);
     std::unique_ptr<Session> reader = take_reader(opened);
+    reader->tables.connection().end_statements_at(CallDeadline::current());
     auto outcome = [&] {
       Snapshot snapshot(reader->tables.connection());
       reader->tables.forget();

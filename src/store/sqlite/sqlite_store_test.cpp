@@ -56,6 +56,60 @@ class SqliteStore : public testing::Test {
   std::uint64_t secrets = 0;
 };
 
+TEST_F(SqliteStore, AReadEndsAtItsDeadline) {
+  const auto store = open();
+  std::vector<Submission> tasks;
+  for (std::uint64_t n = 1; n <= 5000; ++n) tasks.push_back(Task().id(test_id(n)));
+  store->submit(tasks);
+  ListFilter filter;
+  filter.name_space = "default";
+  filter.type = "another";
+  EXPECT_TRUE(store->list(filter).empty());
+  {
+    const CallDeadline deadline(Duration(0));
+    try {
+      store->list(filter);
+      ADD_FAILURE() << "it went on";
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), Failure::Code::unavailable);
+      EXPECT_THAT(failure.what(), testing::HasSubstr("it took too long"));
+    }
+    EXPECT_EQ(store->inspect("", 100).checked, 100) << "which reads everything, however long that takes";
+  }
+  EXPECT_TRUE(store->list(filter).empty()) << "the next one has a deadline of its own";
+}
+
+// A statement that never ends of itself.
+class EndlessStatement : public SqliteStore {
+ protected:
+  std::string run() {
+    try {
+      connection_.read_integer(
+          "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.code(), Failure::Code::unavailable);
+      EXPECT_FALSE(connection_.broken());
+      return failure.what();
+    }
+    return "";
+  }
+
+  std::atomic<bool> interrupted_ = false;
+  sqlite::Connection connection_{{.path = path, .create = true, .interrupted = &interrupted_}};
+};
+
+TEST_F(EndlessStatement, EndsAtItsDeadline) {
+  connection_.end_statements_at(CallDeadline::Clock::now() + std::chrono::milliseconds(20));
+  EXPECT_THAT(run(), testing::HasSubstr("it took too long"));
+}
+
+TEST_F(EndlessStatement, EndsWithTheProgram) {
+  auto running = std::async(std::launch::async, [&] { return run(); });
+  EXPECT_EQ(running.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  interrupted_ = true;
+  EXPECT_THAT(running.get(), testing::HasSubstr("this program is ending"));
+}
+
 TEST_F(SqliteStore, SubmittingInATransactionThatSqliteRollsBackSaysSo) {
   open();
   sqlite::Connection own({.path = path});
