@@ -1,6 +1,7 @@
 // The machine's clock ran ahead by a day and was set right: what was counted by it is counted anew.
 #include <gtest/gtest.h>
 
+#include "store/sqlite/connection.h"
 #include "store/sqlite/sqlite_store.h"
 #include "support/manual_clock.h"
 #include "support/task.h"
@@ -98,6 +99,23 @@ TEST_F(ClockSetBack, ABackOffIsNoLongerThanItWas) {
   const Duration backoff = find(1).run_at - clock_.now();
   set_clock_right();
   EXPECT_EQ(find(1).run_at, clock_.now() + backoff);
+}
+
+TEST_F(ClockSetBack, ASweepThatFailedLeavesItToTheNext) {
+  submit(Task().id(test_id(1)).delay(10s));
+  submit(Task().id(test_id(2)));
+  ASSERT_EQ(claim(60s).size(), 1u);
+  const auto set_secret = [&](const std::string& secret) {
+    sqlite::Connection connection({.path = path_});
+    connection.exec(("UPDATE executions SET lease_secret = " + secret + " WHERE status = 1").c_str());
+  };
+  const std::string secret = "zeroblob(" + std::to_string(LeaseSecret().bytes.size()) + ")";
+  set_secret("x'00'");  // which cannot be read
+  clock_.advance(-24h);
+  EXPECT_THROW(store_->sweep(100), Failure);
+  set_secret(secret);
+  store_->sweep(100);
+  EXPECT_EQ(find(1).run_at, clock_.now() + 10s);
 }
 
 TEST_F(ClockSetBack, ANewProcessLooksAtWhatTheOldOneLeft) {

@@ -41,10 +41,16 @@ class Tables {
   void begin(Time now) {
     last_seq_ = 0;
     clock_set_back_ = clock_set_back_ || now < now_;
+    set_back_handled_ = false;
     now_ = now;
   }
-  // Whether a transaction began earlier than one before it, or it is not known, since this was last asked.
-  bool take_clock_set_back() { return std::exchange(clock_set_back_, false); }
+  // Call after its commit.
+  void committed() {
+    if (set_back_handled_) clock_set_back_ = false;
+  }
+  // Whether a transaction began earlier than one before it, or it is not known, since a committed transaction has handled that.
+  bool clock_set_back() const { return clock_set_back_; }
+  void handled_clock_set_back() { set_back_handled_ = true; }
   // Forgets what a transaction that was rolled back had taught it.
   void forget();
 
@@ -129,7 +135,7 @@ class Tables {
   std::map<std::int64_t, QueueName> queue_names_;
   std::int64_t last_seq_ = 0;  // within this transaction; 0: to be asked for
   Time now_;                   // of this transaction
-  bool clock_set_back_ = true;
+  bool clock_set_back_ = true, set_back_handled_ = false;
 };
 
 // One verb's transaction: on what, by which rules, at what time.
