@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/hex.h"
+
 namespace hapax::postgres {
 
 namespace {
@@ -30,7 +32,8 @@ const Statement kCommit{"commit", "COMMIT"};
 // Where the store is another by now it divides by zero, and with that ends the transaction that it is sent ahead of. Until the end of
 // that transaction, its lock keeps everybody from dropping or restoring the schema.
 const Statement kGuard{"guard",
-                       "SELECT 1 / count(*) FROM store_identity i WHERE " + store_identity_sql() + " = $1::text"};
+                       "SELECT 1 / (i.id = $1::uuid AND pg_postmaster_start_time() = $2::timestamptz"
+                       " AND pg_relation_filenode('queues') = $3::oid)::int FROM store_identity i"};
 constexpr const char* kDivisionByZero = "22012";
 
 std::string trimmed(const char* message) {
@@ -56,6 +59,14 @@ Refused refusal(const PGresult* result) {
 CallDeadline::Instant share(std::size_t count) {
   const auto end = CallDeadline::current(), now = CallDeadline::Clock::now();
   return end == CallDeadline::Instant::max() ? end : now + (end - now) / static_cast<int>(count);
+}
+
+std::string from_hex(std::string_view text) {
+  std::string bytes;
+  for (; text.size() >= 2; text.remove_prefix(2)) {
+    bytes.push_back(static_cast<char>(parse_hex(text[0], text[1]).value()));
+  }
+  return bytes;
 }
 
 std::string quoted(const std::string& text) {
@@ -99,11 +110,13 @@ Failure Lost::as_failure() const {
 }
 
 std::string store_identity_sql(const std::string& queues) {
-  return "concat(i.id, '/', extract(epoch FROM pg_postmaster_start_time()), '/', pg_relation_filenode('" + queues +
-         "'))";
+  return "encode(uuid_send(i.id) || timestamptz_send(pg_postmaster_start_time()) || oidsend(pg_relation_filenode('" +
+         queues + "')), 'hex')";
 }
 
 Connection::Connection(const ConnectionOptions& options) : options_(options) {
+  const std::string identity = from_hex(options.identity);
+  if (!identity.empty()) guard_.bytes(identity.substr(0, 16)).bytes(identity.substr(16, 8)).bytes(identity.substr(24));
   try {
     connect();
   } catch (...) {
@@ -200,7 +213,7 @@ void Connection::begin_reading() {
 void Connection::guard() {
   if (borrowed_ || options_.identity.empty()) return;
   guarded_ = true;
-  dispatch(Pending::guard, &kGuard, kGuard.sql, Parameters().bytes(options_.identity));
+  dispatch(Pending::guard, &kGuard, kGuard.sql, guard_);
 }
 
 void Connection::send(const Statement& statement, const Parameters& parameters) {

@@ -76,7 +76,7 @@ class Replaced : public Refused {
 
 // The identity of the store in the schema: of its tables, and of the server that runs. It changes when the schema is created anew, a
 // dump is restored, the tables are emptied, or another server answers, which may have less than the last one had.
-// For `i`, a row of store_identity.
+// For `i`, a row of store_identity: in hexadecimal, the parameters of the guard one after the other.
 std::string store_identity_sql(const std::string& queues = "queues");
 
 // Used by one thread at a time. Whatever it waits for, it waits until CallDeadline::current() at most, and then it is Lost.
@@ -147,6 +147,7 @@ class Connection {
   bool reading_ = false;
   bool committing_ = false;  // what ends the transaction may have reached the server
   bool unflushed_ = false;
+  Parameters guard_;                                     // what the guard compares, of options_.identity
   bool guarded_ = false;                                 // since the last end of a pipeline
   std::deque<std::pair<Pending, std::string>> pending_;  // results to come, with the name of what is prepared
   std::deque<Rows> done_;                                // of a borrowed connection

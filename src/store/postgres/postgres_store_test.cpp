@@ -363,7 +363,7 @@ TEST(PostgresRestart, StoreGoesOnWhereItStood) {
 
 using PostgresSubmit = PostgresTest;
 
-TEST_F(PostgresSubmit, NewOnesAreFoundAmongDuplicatesWhereThoseAreExpected) {
+TEST_F(PostgresSubmit, NewOnesAndDuplicatesAreToldApartWhateverIsExpected) {
   using Kind = SubmitOutcome::Kind;
   const auto store = open_postgres_store(at(url_));
   const auto kinds = [&](std::vector<Submission> batch) {
@@ -371,11 +371,15 @@ TEST_F(PostgresSubmit, NewOnesAreFoundAmongDuplicatesWhereThoseAreExpected) {
     for (const SubmitOutcome& outcome : store->submit(batch)) kinds.push_back(outcome.kind);
     return kinds;
   };
-  kinds({Task().key("a")});
-  kinds({Task().key("a")});  // from here on they are expected
-  EXPECT_THAT(kinds({Task().key("a"), Task().key("b"), Task().key("b"), Task(), Task().key("a").input("2")}),
-              testing::ElementsAre(Kind::duplicate, Kind::created, Kind::duplicate, Kind::created, Kind::conflict));
-  EXPECT_THAT(all_in(*store), SizeIs(3));
+  const Submission known = Task();
+  kinds({Task().key("a"), known});  // new ones are expected
+  EXPECT_THAT(kinds({Task().key("a"), Task().key("b"), Task().key("b"), Task(), Task().key("a").input("2"), known}),
+              testing::ElementsAre(Kind::duplicate, Kind::created, Kind::duplicate, Kind::created, Kind::conflict,
+                                   Kind::created));
+  kinds({Task().key("a")});  // duplicates are
+  EXPECT_THAT(kinds({Task().key("a"), Task().key("c"), Task().key("c"), Task()}),
+              testing::ElementsAre(Kind::duplicate, Kind::created, Kind::duplicate, Kind::created));
+  EXPECT_THAT(all_in(*store), SizeIs(6));
 }
 
 // A connection and a transaction of the caller's.

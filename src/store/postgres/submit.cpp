@@ -2,7 +2,8 @@
 // identity nobody has. The others are read without a lock: mostly they are duplicates, and an answer needs no more. What is
 // left takes an identity over, and is decided again under its lock.
 //
-// Where the last submissions were mostly duplicates, the next ones probably are: then they are read first, too.
+// The next submissions are probably like the last. Where those were all new, these are created without a look at what is stored.
+// Where they were mostly duplicates, these are read first, too.
 #include <fmt/format.h>
 
 #include <numeric>
@@ -19,9 +20,9 @@ namespace hapax::postgres {
 
 namespace {
 
-// To look for each id first costs a fifth of it all, and only the second try of an engine finds any: the first one lets
-// the whole batch fail on an id that is stored.
-enum class Stored { fails, is_left_out };
+// What becomes of a batch in which some are stored already. To look first costs a tenth of it all for identities, and a fifth
+// for ids, of which only the second try of an engine finds any.
+enum class Stored { all_fail, known_ids_fail, are_left_out };
 
 // Of new rows: whether they begin pending, or running for somebody who has waited for them.
 enum class Begin { pending, running };
@@ -54,31 +55,35 @@ std::string create_sql(Stored stored, Begin begin) {
     facts += fmt::format("{}{}", facts.empty() ? "" : ", ", is_creation ? "t.now" : fmt::format("g.{}", column.name));
   }
   // In the order of their hashes, so that two batches wait for each other and never in a circle.
-  return fmt::format(R"sql(
+  const bool looks = stored != Stored::all_fail;
+  return fmt::format(
+      R"sql(
 WITH t AS MATERIALIZED (SELECT coalesce($1::int8, (extract(epoch FROM clock_timestamp()) * 1000)::int8) AS now),
 given AS MATERIALIZED (
   SELECT * FROM {0}{2}),
 held AS (
   INSERT INTO identities (hash, owner, expires_at)
   SELECT {4}, g.id, t.now + g.ttl_ms FROM given g, t WHERE g.identity_hash IS NOT NULL ORDER BY g.identity_hash
-  ON CONFLICT DO NOTHING RETURNING owner),
+  {5}),
 added AS (
-  {1} FROM given g, t WHERE g.identity_hash IS NULL OR g.id IN (SELECT owner FROM held)
+  {1} FROM given g, t{6}
   RETURNING id),
 opened AS (
   {3}
-  FROM given g, t WHERE (g.id IN (SELECT id FROM added)) IS TRUE
+  FROM given g, t{7}
   RETURNING id, ctid AS spot)
 SELECT t.now, o.id, o.spot FROM t LEFT JOIN opened o ON true)sql",
-                     unnest(begin == Begin::pending ? submission_rows() : started_submission_rows(), 2, "g"),
-                     insert_facts(facts, "g"),
-                     stored == Stored::fails ? "" : " WHERE (SELECT true FROM executions e WHERE e.id = g.id) IS NULL",
-                     open_sql(begin), ledger_hash("g.identity_hash"));
+      unnest(begin == Begin::pending ? submission_rows() : started_submission_rows(), 2, "g"), insert_facts(facts, "g"),
+      stored == Stored::are_left_out ? " WHERE (SELECT true FROM executions e WHERE e.id = g.id) IS NULL" : "",
+      open_sql(begin), ledger_hash("g.identity_hash"), looks ? "ON CONFLICT DO NOTHING RETURNING owner" : "",
+      looks ? " WHERE g.identity_hash IS NULL OR g.id IN (SELECT owner FROM held)" : "",
+      looks ? " WHERE (g.id IN (SELECT id FROM added)) IS TRUE" : "");
 }
 
-const Statement kCreate{"create", create_sql(Stored::fails, Begin::pending)};
-const Statement kCreateMissing{"create_missing", create_sql(Stored::is_left_out, Begin::pending)};
-const Statement kCreateStarted{"create_started", create_sql(Stored::fails, Begin::running)};
+const Statement kCreateAll{"create_all", create_sql(Stored::all_fail, Begin::pending)};
+const Statement kCreate{"create", create_sql(Stored::known_ids_fail, Begin::pending)};
+const Statement kCreateMissing{"create_missing", create_sql(Stored::are_left_out, Begin::pending)};
+const Statement kCreateStarted{"create_started", create_sql(Stored::known_ids_fail, Begin::running)};
 
 using Added = std::unordered_map<ExecutionId, Spot>;
 
@@ -183,17 +188,21 @@ class SubmitBatch {
   SubmitBatch(Runner& runner, std::span<const Submission> submissions, Waiters& waiters)
       : runner_(runner), submissions_(submissions), waiters_(waiters), outcomes_(submissions.size()) {}
 
-  // Whether more than half of them were known.
-  bool met_known() const { return 2 * known_ > submissions_.size(); }
+  // What to expect of the next ones, after these.
+  Submit::Expected next() const {
+    if (known_ + taken_over_ == 0) return Submit::Expected::all_new;
+    return 2 * known_ > submissions_.size() ? Submit::Expected::mostly_known : Submit::Expected::mostly_new;
+  }
 
-  std::vector<SubmitOutcome> run(bool expect_known) {
+  std::vector<SubmitOutcome> run(Submit::Expected expected) {
     runner_.add_queues(queues());
     std::vector<std::size_t> rest(submissions_.size());
     std::iota(rest.begin(), rest.end(), std::size_t{0});
-    if (expect_known) rest = answer_known(rest);
-    if (!rest.empty()) rest = create_new(rest);
+    if (expected == Submit::Expected::mostly_known) rest = answer_known(rest);
+    if (!rest.empty()) rest = create_new(rest, expected == Submit::Expected::all_new ? kCreateAll : kCreate);
     try {
       if (!rest.empty()) rest = answer_known(rest);
+      taken_over_ = rest.size();
       if (!rest.empty()) take_over(rest);
     } catch (const Failure& failure) {
       // The first of them are there already: only sending all of them again tells how it ended.
@@ -217,7 +226,7 @@ class SubmitBatch {
   }
 
   // Gives back those that were not created, of which some may be new all the same.
-  std::vector<std::size_t> create_new(const std::vector<std::size_t>& items) {
+  std::vector<std::size_t> create_new(const std::vector<std::size_t>& items, const Statement& first) {
     std::vector<std::size_t> tried, rest;
     Touched touched;
     for (const std::size_t i : items) {
@@ -236,7 +245,7 @@ class SubmitBatch {
     for (const std::size_t i : tried) write(batch, submissions_[i]);
     Parameters parameters;
     parameters.int8_if(runner_.now_parameter()).batch(std::move(batch));
-    const Statement* create = &kCreate;
+    const Statement* create = &first;
     const Added added = runner_.attempt([&](Connection& connection) {
       const Statement& statement = *std::exchange(create, &kCreateMissing);
       if (waiters_.may_be_any()) return create_and_hand_out(connection, statement, parameters, tried);
@@ -412,7 +421,7 @@ class SubmitBatch {
   std::vector<SubmitOutcome> outcomes_;
   Time now_;  // of the last statement that created any
   bool any_created_ = false;
-  std::size_t known_ = 0;
+  std::size_t known_ = 0, taken_over_ = 0;
 };
 
 }  // namespace
@@ -424,8 +433,8 @@ SubmitOutcome submit_locked(Workspace& workspace, const Submission& submission) 
 std::vector<SubmitOutcome> Submit::operator()(std::span<const Submission> submissions, Waiters& waiters) {
   if (submissions.empty()) return {};
   SubmitBatch batch(runner_, submissions, waiters);
-  std::vector<SubmitOutcome> outcomes = batch.run(expect_known_);
-  expect_known_ = batch.met_known();
+  std::vector<SubmitOutcome> outcomes = batch.run(expected_);
+  expected_ = batch.next();
   return outcomes;
 }
 

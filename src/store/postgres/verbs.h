@@ -16,12 +16,14 @@ namespace hapax::postgres {
 
 class Submit {
  public:
+  enum class Expected { all_new, mostly_new, mostly_known };
+
   explicit Submit(Runner& runner) : runner_(runner) {}
   std::vector<SubmitOutcome> operator()(std::span<const Submission> submissions, Waiters& waiters);
 
  private:
   Runner& runner_;
-  std::atomic<bool> expect_known_ = false;  // the last ones were mostly duplicates
+  std::atomic<Expected> expected_ = Expected::mostly_new;  // as the last ones were
 };
 // One submission in a workspace whose identities are locked.
 SubmitOutcome submit_locked(Workspace& workspace, const Submission& submission);
