@@ -95,6 +95,12 @@ std::int64_t take(const Rate& rate, RateState& state, Time now, std::int64_t wan
   return granted;
 }
 
+void return_permits(const Rate& rate, RateState& state, Time now, std::int64_t count) {
+  state = settled(rate, state, now);
+  if (state.full_at_ns <= to_ns(now)) return;
+  state = {full_at_ns(rate, state, now) - cost_ns(rate, count), rate};
+}
+
 Time next_permit(const Rate& rate, const RateState& state, Time now) {
   const std::int64_t at_ns =
       full_at_ns(rate, settled(rate, state, now), now) + cost_ns(rate, 1) - cost_ns(rate, rate.burst);

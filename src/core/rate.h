@@ -37,6 +37,9 @@ struct RateState {
 // changes the state even where nothing may go: the caller stores it, because the new bucket refills from this look on.
 std::int64_t take(const Rate& rate, RateState& state, Time now, std::int64_t wanted);
 
+// As if so many had not been taken. No bucket is fuller than full.
+void return_permits(const Rate& rate, RateState& state, Time now, std::int64_t count);
+
 // The first millisecond at which one more may go.
 Time next_permit(const Rate& rate, const RateState& state, Time now);
 

@@ -88,6 +88,27 @@ TEST_P(GivingBack, FreesTheSlotOfTheQueueAndOfTheConcurrencyKey) {
   EXPECT_THAT(claimed_ids(), ElementsAre(claimed.id));
 }
 
+TEST_P(GivingBack, ReturnsThePermitOfTheRateLimitOnce) {
+  set_policy("work", {.rate_limit = Rate{2, 1h, 2}});
+  for (int i = 0; i < 4; ++i) submitted(Task());
+  const std::vector<Execution> claimed = claim().executions;
+  ASSERT_EQ(claimed.size(), 2U);
+  EXPECT_THAT(claimed_ids(), IsEmpty());
+  EXPECT_TRUE(give_back(claimed[1]).ok);
+  EXPECT_FALSE(give_back(claimed[1]).ok);
+  EXPECT_THAT(claimed_ids(), ElementsAre(claimed[1].id));
+  EXPECT_THAT(claimed_ids(), IsEmpty());
+}
+
+TEST_P(GivingBack, FillsNoBucketFurtherThanItsBurst) {
+  set_policy("work", {.rate_limit = Rate{1, 1s, 1}});
+  for (int i = 0; i < 3; ++i) submitted(Task());
+  const Execution claimed = claim_one();
+  clock_.advance(2s);
+  give_back(claimed);
+  EXPECT_THAT(claimed_ids(), ElementsAre(claimed.id));
+}
+
 TEST_P(GivingBack, KeepsTheAttemptsThatWereMadeBefore) {
   const auto id = submitted(Task()).id;
   fail(token_of(claim_one()));

@@ -6,6 +6,7 @@
 #include "store/memory/activity_tables.h"
 #include "store/memory/tables.h"
 #include "store/memory/verbs.h"
+#include "store/returned_permits.h"
 
 namespace hapax {
 namespace {
@@ -33,7 +34,14 @@ class MemoryStore final : public Store {
     return for_each<ClaimOutcome>(requests, memory::claim);
   }
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
-    return for_each<ExtendOutcome>(extensions, memory::extend);
+    auto outcomes = for_each<ExtendOutcome>(extensions, memory::extend);
+    const std::lock_guard lock(mutex_);
+    for (const ReturnedPermits& permits : returned_permits(extensions, outcomes, *tables_.policies)) {
+      const QueuePolicy& policy = tables_.policies->of(permits.name_space, permits.queue);
+      RateState& rate = tables_.rates[{permits.name_space, permits.queue, Kind::task}];
+      return_permits(*policy.rate_limit, rate, clock_.now(), permits.count);
+    }
+    return outcomes;
   }
   std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) override {
     return for_each<FinishOutcome>(reports, memory::finish, &waiters);

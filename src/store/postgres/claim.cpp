@@ -53,6 +53,22 @@ const Statement kCountRunningByKey{
 const Statement kPark{"park", "UPDATE open SET parked = true WHERE id = ANY($1::uuid[])"};
 const Statement kUnparkAll{"unpark_all", "UPDATE open SET parked = false WHERE parked"};
 
+RateState read_rate(Cells& cells) {
+  RateState state;
+  state.full_at_ns = cells.integer();
+  state.rate.count = cells.integer();
+  state.rate.per = Duration(cells.integer());
+  state.rate.burst = cells.integer();
+  return state;
+}
+
+void send_rate(Connection& connection, std::int32_t queue_no, const RateState& state) {
+  const auto& [count, per, burst] = state.rate;
+  Parameters parameters;
+  parameters.int4(queue_no).int8(state.full_at_ns).int8(count).int8(per.count()).int8(burst);
+  connection.send_silently(kPutRate, parameters);
+}
+
 void keep_earliest(std::optional<Time>& earliest, std::optional<Time> time) {
   if (time && (!earliest || *time < *earliest)) earliest = time;
 }
@@ -66,12 +82,7 @@ class QueueTurn {
       : claim_(claim), workspace_(workspace), queue_no_(queue_no), policy_(policy), is_locked_(is_locked) {}
 
   std::int32_t queue_no() const { return queue_no_; }
-  void read_rate(Cells& cells) {
-    rate_.full_at_ns = cells.integer();
-    rate_.rate.count = cells.integer();
-    rate_.rate.per = Duration(cells.integer());
-    rate_.rate.burst = cells.integer();
-  }
+  void read_rate(Cells& cells) { rate_ = postgres::read_rate(cells); }
   void count_running() {
     if (!policy_.max_running) return;
     const Rows rows = workspace_.connection().run(kCountRunning, Parameters().int4(queue_no_));
@@ -169,11 +180,7 @@ class QueueTurn {
   }
 
   void write_rate() {
-    if (!rate_changed_) return;
-    const auto& [count, per, burst] = rate_.rate;
-    Parameters parameters;
-    parameters.int4(queue_no_).int8(rate_.full_at_ns).int8(count).int8(per.count()).int8(burst);
-    workspace_.connection().send_silently(kPutRate, parameters);
+    if (rate_changed_) send_rate(workspace_.connection(), queue_no_, rate_);
   }
 
   // When the clock alone may let another task through: what is sent here is received there.
@@ -421,6 +428,22 @@ std::vector<ClaimOutcome> Claim::run(Connection& connection, std::span<const Cla
   if (std::any_of(turns.begin(), turns.end(), [](const auto& turn) { return turn.second.left_some(); }))
     left_some_ = true;
   return outcomes;
+}
+
+void take_back(Workspace& workspace, const ReturnedPermits& permits) {
+  const auto queue_no = workspace.queues().find({permits.name_space, permits.queue, Kind::task});
+  if (!queue_no) return;
+  Array numbers(Type::int4);
+  numbers.integer(*queue_no);
+  Parameters parameters;
+  const Rows rows = workspace.connection().run(kLockLimits, parameters.array(std::move(numbers)));
+  if (rows.empty()) return;
+  Cells cells(rows, 0);
+  cells.skip();
+  RateState rate = read_rate(cells);
+  const QueuePolicy& policy = workspace.policies().of(permits.name_space, permits.queue);
+  return_permits(*policy.rate_limit, rate, workspace.now(), permits.count);
+  send_rate(workspace.connection(), *queue_no, rate);
 }
 
 std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> requests) {

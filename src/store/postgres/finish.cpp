@@ -256,6 +256,9 @@ std::vector<ExtendOutcome> extend(Runner& runner, std::span<const Extension> ext
     gives_back ? workspace.lock(ids, Workspace::Extent::state) : workspace.lock_open(ids);
     std::vector<ExtendOutcome> outcomes;
     for (const Extension& extension : extensions) outcomes.push_back(extend_locked(workspace, extension));
+    for (const ReturnedPermits& permits : returned_permits(extensions, outcomes, workspace.policies())) {
+      take_back(workspace, permits);
+    }
     return outcomes;
   });
 }

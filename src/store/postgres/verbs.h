@@ -11,6 +11,7 @@
 
 #include "store/postgres/runner.h"
 #include "store/postgres/scan_pace.h"
+#include "store/returned_permits.h"
 
 namespace hapax::postgres {
 
@@ -28,6 +29,8 @@ class Submit {
 // One submission in a workspace whose identities are locked.
 SubmitOutcome submit_locked(Workspace& workspace, const Submission& submission);
 
+// Gives a queue its permits back, within the transaction of the workspace.
+void take_back(Workspace& workspace, const ReturnedPermits& permits);
 std::vector<ExtendOutcome> extend(Runner& runner, std::span<const Extension> extensions);
 std::vector<FinishOutcome> finish(Runner& runner, std::span<const Report> reports, Waiters& waiters);
 std::vector<TurnOutcome> commit_turns(Runner& runner, std::span<const Turn> turns, Waiters& waiters);

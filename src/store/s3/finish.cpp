@@ -1,12 +1,20 @@
 #include <map>
 #include <set>
 
+#include "core/rate.h"
 #include "core/transition.h"
+#include "store/returned_permits.h"
 #include "store/s3/in_flight.h"
 #include "store/s3/verbs.h"
 #include "store/workflow/rules.h"
 
 namespace hapax::s3 {
+
+namespace {
+
+constexpr int kTakeBackTries = 20;  // others claim from the queue meanwhile
+
+}  // namespace
 
 std::vector<bool> write_each(const Batch& batch, std::vector<TaskWrite>& writes,
                              const std::function<std::vector<bool>()>& may_go) {
@@ -170,6 +178,24 @@ std::vector<Outcome> each_by_itself(const Batch& batch, std::span<const Item> it
 
 }  // namespace
 
+namespace {
+
+void take_back(const Batch& batch, const ReturnedPermits& permits) {
+  const QueuePolicy& policy = batch.policies.of(permits.name_space, permits.queue);
+  const std::string name = queue_name(permits.name_space, permits.queue);
+  for (int tried = 0; tried < kTakeBackTries; ++tried) {
+    const Found found = batch.bucket.take({&name, 1}).front();
+    if (!found.exists()) return;
+    QueueDocument document = read_queue(found.content);
+    return_permits(*policy.rate_limit, document.rate, batch.now, permits.count);
+    ++document.claims;
+    if (batch.bucket.put(Put{name, seal(write(document)), found.etag})) return;
+    pause_before_try(tried);
+  }
+}
+
+}  // namespace
+
 std::vector<ExtendOutcome> extend(const Batch& batch, std::span<const Extension> extensions) {
   const auto change = [&](Execution& execution, const Extension& extension) -> std::optional<ExtendOutcome> {
     ExtendOutcome outcome;
@@ -183,8 +209,16 @@ std::vector<ExtendOutcome> extend(const Batch& batch, std::span<const Extension>
     if (extension.lease <= Duration(0)) outcome.effects.add_changed(execution);
     return outcome;
   };
-  return each_by_itself<ExtendOutcome>(
+  auto outcomes = each_by_itself<ExtendOutcome>(
       batch, extensions, change, [](Workspace& workspace, const Extension& one) { return extend(workspace, one); });
+  try {
+    for (const ReturnedPermits& permits : returned_permits(extensions, outcomes, batch.policies)) {
+      take_back(batch, permits);
+    }
+  } catch (const Failure&) {
+    // They are given back, which is what was asked for. The permits come back with time.
+  }
+  return outcomes;
 }
 
 std::vector<FinishOutcome> finish(const Batch& batch, std::span<const Report> reports) {

@@ -38,11 +38,7 @@ class QueueTurn {
   QueueTurn(Claim& claim, Batch& batch, std::int64_t queue_no, const QueuePolicy& policy, std::int64_t chunk)
       : claim_(claim), batch_(batch), queue_no_(queue_no), policy_(policy), chunk_(chunk) {
     if (policy.max_running) running_ = batch.tables.count_running(queue_no);
-    if (policy.rate_limit) {
-      Run run(claim.rate_);
-      if (run.bind(queue_no).next())
-        rate_ = {run.int64(0), {.count = run.int64(1), .per = Duration(run.int64(2)), .burst = run.int64(3)}};
-    }
+    if (policy.rate_limit) rate_ = claim.load_rate(queue_no);
   }
 
   // The first due task that the limits let through, or null.
@@ -84,9 +80,7 @@ class QueueTurn {
   }
 
   void save_rate() {
-    if (!rate_changed_) return;
-    const auto& [count, per, burst] = rate_.rate;
-    Run(claim_.put_rate_).bind(queue_no_).bind(rate_.full_at_ns).bind(count).bind(per.count()).bind(burst).done();
+    if (rate_changed_) claim_.save_rate(queue_no_, rate_);
   }
 
   // When the clock alone may let another task through.
@@ -190,6 +184,26 @@ Claim::Claim(Connection& db)
       rate_(db, "SELECT full_at_ns, count, per_ms, burst FROM rates WHERE queue_no = ?"),
       put_rate_(db,
                 "INSERT OR REPLACE INTO rates (queue_no, full_at_ns, count, per_ms, burst) VALUES (?, ?, ?, ?, ?)") {}
+
+RateState Claim::load_rate(std::int64_t queue_no) {
+  Run run(rate_);
+  if (!run.bind(queue_no).next()) return {};
+  return {run.int64(0), {.count = run.int64(1), .per = Duration(run.int64(2)), .burst = run.int64(3)}};
+}
+
+void Claim::save_rate(std::int64_t queue_no, const RateState& rate) {
+  const auto& [count, per, burst] = rate.rate;
+  Run(put_rate_).bind(queue_no).bind(rate.full_at_ns).bind(count).bind(per.count()).bind(burst).done();
+}
+
+void Claim::take_back(Batch& batch, const ReturnedPermits& permits) {
+  const auto queue_no = batch.tables.find_queue(permits.name_space, permits.queue, Kind::task);
+  if (!queue_no) return;
+  RateState rate = load_rate(*queue_no);
+  const QueuePolicy& policy = batch.policies.of(permits.name_space, permits.queue);
+  return_permits(*policy.rate_limit, rate, batch.now, permits.count);
+  save_rate(*queue_no, rate);
+}
 
 ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
   const std::int64_t limit = std::max(request.limit, 0);

@@ -86,8 +86,13 @@ class SqliteStore final : public Store {
   }
 
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
-    return write([&](Batch& batch, WriterSession&) {
-      return for_each<ExtendOutcome>(extensions, [&](const Extension& item) { return sqlite::extend(batch, item); });
+    return write([&](Batch& batch, WriterSession& session) {
+      auto outcomes =
+          for_each<ExtendOutcome>(extensions, [&](const Extension& item) { return sqlite::extend(batch, item); });
+      for (const ReturnedPermits& permits : returned_permits(extensions, outcomes, batch.policies)) {
+        session.claim.take_back(batch, permits);
+      }
+      return outcomes;
     });
   }
 

@@ -5,6 +5,8 @@
 #include <set>
 #include <vector>
 
+#include "core/rate.h"
+#include "store/returned_permits.h"
 #include "store/sqlite/tables.h"
 
 namespace hapax::sqlite {
@@ -42,9 +44,13 @@ class Claim {
  public:
   explicit Claim(Connection& connection);
   ClaimOutcome operator()(Batch& batch, const ClaimRequest& request);
+  void take_back(Batch& batch, const ReturnedPermits& permits);
 
  private:
   friend class QueueTurn;
+
+  RateState load_rate(std::int64_t queue_no);
+  void save_rate(std::int64_t queue_no, const RateState& rate);
 
   Statement next_priority_, due_, next_run_at_, rate_, put_rate_;
 };
