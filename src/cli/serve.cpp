@@ -123,7 +123,7 @@ std::vector<std::string> changed_for_restart(const Config& a, const Config& b) {
       {"[activities]", a.activities != b.activities},
       {"[cache]", a.cache_redis != b.cache_redis},
       {"[cleanup]", a.cleanup_interval != b.cleanup_interval},
-      {"[requests]", a.request_ttl != b.request_ttl}};
+      {"[requests]", a.request_ttl != b.request_ttl || a.request_cleanup_interval != b.request_cleanup_interval}};
   std::vector<std::string> names;
   for (const auto& [name, differs] : all) {
     if (differs) names.emplace_back(name);

@@ -70,8 +70,9 @@ def test_sighup_reloads_tokens_hosts_and_log_level_and_names_what_needs_a_restar
     reload(server, "reloaded the configuration")
     assert statuses(server, "first", "second") == [401, 200]
 
-    file.write_text(config + '[server]\nhosts = ["hapax.example"]\nthreads = 7\n[queues.q]\npaused = true\n')
-    reload(server, "in force only after a restart: [server] threads, [queues]")
+    restarted = "threads = 7\n[queues.q]\npaused = true\n[requests]\ncleanup_interval_seconds = 7\n"
+    file.write_text(config + '[server]\nhosts = ["hapax.example"]\n' + restarted)
+    reload(server, "in force only after a restart: [server] threads, [queues], [requests]")
     assert server.client.get("/health", headers={"Host": "other.example"}).status == 421
 
     file.write_text("[server\n")
