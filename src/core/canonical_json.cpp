@@ -7,20 +7,11 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/packed_json.h"
+
 namespace hapax {
 
 namespace {
-
-// The order of UTF-16 code units, told from UTF-8 bytes. Both agree but for one case: characters above U+FFFF are written
-// with surrogates, which sort before U+E000 to U+FFFF; in UTF-8 they start with F0 and up, those with EE and EF.
-bool utf16_less(std::string_view a, std::string_view b) {
-  const auto [left, right] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  if (left == a.end() || right == b.end()) return left == a.end() && right != b.end();
-  const auto x = static_cast<unsigned char>(*left);
-  const auto y = static_cast<unsigned char>(*right);
-  if (x >= 0xEE && y >= 0xEE && (x >= 0xF0) != (y >= 0xF0)) return x >= 0xF0;
-  return x < y;
-}
 
 // The significant digits of a positive number and the place of its decimal point: 0.digits times ten to the `point`.
 struct Decimal {
@@ -156,8 +147,8 @@ void append(std::string& out, const Json& json) {
       }
       break;
     case Json::Kind::string: append_json_string(out, json.text); break;
-    case Json::Kind::array: append_array(out, json); break;
-    case Json::Kind::object: append_object(out, json); break;
+    case Json::Kind::array: is_packed(json) ? void(out += json.text) : append_array(out, json); break;
+    case Json::Kind::object: is_packed(json) ? void(out += json.text) : append_object(out, json); break;
   }
 }
 
@@ -173,6 +164,17 @@ std::string canonical_number(double value) {
   std::string out;
   append_number(out, value);
   return out;
+}
+
+// Bytes of UTF-8 and units of UTF-16 agree but for one case: characters above U+FFFF are written
+// with surrogates, which sort before U+E000 to U+FFFF; in UTF-8 they start with F0 and up, those with EE and EF.
+bool utf16_less(std::string_view a, std::string_view b) {
+  const auto [left, right] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  if (left == a.end() || right == b.end()) return left == a.end() && right != b.end();
+  const auto x = static_cast<unsigned char>(*left);
+  const auto y = static_cast<unsigned char>(*right);
+  if (x >= 0xEE && y >= 0xEE && (x >= 0xF0) != (y >= 0xF0)) return x >= 0xF0;
+  return x < y;
 }
 
 void append_json_string(std::string& out, std::string_view text) {

@@ -17,6 +17,9 @@ std::string canonical_json(const Json& document);
 // A finite double as ECMAScript's Number.prototype.toString prints it.
 std::string canonical_number(double value);
 
+// The order of members in canonical JSON: that of the UTF-16 code units of their names, which are UTF-8 here.
+bool utf16_less(std::string_view a, std::string_view b);
+
 // Appends a JSON string with the shortest escapes, quotes included. The text must be valid UTF-8.
 void append_json_string(std::string& out, std::string_view text);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/canonical_json.h"
+#include "core/packed_json.h"
 
 namespace hapax {
 
@@ -106,6 +107,7 @@ IdentityHash hash_strict(const IdentityParts& parts, const Json& input) {
 
 std::variant<IdentityHash, FieldMissing> hash_contextual(const IdentityParts& parts, const Json& input,
                                                          const std::vector<std::string>& fields) {
+  if (is_packed(input)) return hash_contextual(parts, unpacked(input), fields);
   Json material;
   material.kind = Json::Kind::object;
   for (const std::string& field : fields) {

@@ -7,6 +7,12 @@
 #include <charconv>
 #include <limits>
 #include <set>
+#include <span>
+#include <stdexcept>
+
+#include "core/canonical_json.h"
+#include "core/json_packer.h"
+#include "core/packed_json.h"
 
 namespace hapax {
 
@@ -14,7 +20,10 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 128;
 constexpr std::size_t kMaxIntegerDigits = 1000;
-constexpr std::size_t kMaxShownName = 128;  // longer ones are left out of messages
+constexpr std::size_t kMaxShownName = 128;   // longer ones are left out of messages
+constexpr std::size_t kMaxValues = 200'000;  // outside of packed ones
+constexpr std::size_t kMaxPackedBytes = std::size_t{256} << 20;
+constexpr std::string_view kNamedTwice = "a member is named twice";
 
 bool written_as_integer(std::string_view literal) { return literal.find_first_of(".eE") == std::string_view::npos; }
 
@@ -57,24 +66,32 @@ class TreeBuilder {
   using Text = boost::json::string_view;
   using Error = boost::json::error_code;
 
+  // Packs the values of members of these names, if there are any.
+  explicit TreeBuilder(std::span<const std::string_view> packed = {}) : packed_(packed) {}
+
   // Where, before the place at which the parser stopped, the refused thing begins.
   enum class Begins { in_front_of_number, at_opening_quote };
 
   bool on_document_begin(Error&) { return true; }
   bool on_document_end(Error&) { return true; }
 
-  bool on_array_begin(Error&) { return open(Json::Kind::array); }
-  bool on_array_end(std::size_t, Error&) { return close(); }
-  bool on_object_begin(Error&) { return open(Json::Kind::object); }
-  bool on_object_end(std::size_t, Error&) { return close(); }
+  bool on_array_begin(Error& error) { return open(Json::Kind::array, error); }
+  bool on_array_end(std::size_t, Error& error) { return close(error); }
+  bool on_object_begin(Error& error) { return open(Json::Kind::object, error); }
+  bool on_object_end(std::size_t, Error& error) { return close(error); }
 
   bool on_key_part(Text part, std::size_t, Error&) { return append(part); }
   bool on_key(Text part, std::size_t, Error& error) {
     append(part);
+    if (packer_.is_open()) {
+      packer_.key(text_);
+      text_.clear();
+      return true;
+    }
     auto& frame = open_.back();
     if (is_named_twice(frame, text_)) {
       begins_ = Begins::at_opening_quote;
-      return refuse(error, text_.size() > kMaxShownName ? "a member is named twice"
+      return refuse(error, text_.size() > kMaxShownName ? std::string(kNamedTwice)
                                                         : fmt::format("the member \"{}\" is named twice", text_));
     }
     frame.node->members.emplace_back(std::move(text_), Json{});
@@ -83,9 +100,9 @@ class TreeBuilder {
   }
 
   bool on_string_part(Text part, std::size_t, Error&) { return append(part); }
-  bool on_string(Text part, std::size_t, Error&) {
+  bool on_string(Text part, std::size_t, Error& error) {
     append(part);
-    return add_text(Json::Kind::string);
+    return add_text(Json::Kind::string, error);
   }
 
   bool on_number_part(Text part, Error&) { return append(part); }
@@ -93,14 +110,15 @@ class TreeBuilder {
   bool on_uint64(std::uint64_t, Text part, Error& error) { return add_number(part, error); }
   bool on_double(double, Text part, Error& error) { return add_number(part, error); }
 
-  bool on_bool(bool value, Error&) {
-    auto& node = add(Json::Kind::boolean);
-    node.boolean = value;
-    return true;
+  bool on_bool(bool value, Error& error) {
+    if (packer_.is_open()) return pack(value ? "true" : "false");
+    add(Json::Kind::boolean).boolean = value;
+    return !is_too_much(error);
   }
-  bool on_null(Error&) {
+  bool on_null(Error& error) {
+    if (packer_.is_open()) return pack("null");
     add(Json::Kind::null);
-    return true;
+    return !is_too_much(error);
   }
 
   bool on_comment_part(Text, Error&) { return true; }
@@ -152,10 +170,35 @@ class TreeBuilder {
     return *node;
   }
 
-  bool add_text(Json::Kind kind) {
-    add(kind).text = std::move(text_);
+  bool add_text(Json::Kind kind, Error& error) {
+    if (packer_.is_open()) {
+      Json scalar;
+      scalar.kind = kind;
+      scalar.text.swap(text_);
+      pack(canonical_json(scalar));
+      text_ = std::move(scalar.text);  // keeps its memory
+    } else {
+      add(kind).text = std::move(text_);
+    }
     text_.clear();
+    return !is_too_much(error);
+  }
+
+  bool pack(std::string_view scalar) {
+    packer_.add(scalar);
     return true;
+  }
+
+  bool is_too_much(Error& error) {
+    if (packed_.empty() || packer_.is_open() || ++values_ <= kMaxValues) return false;
+    begins_ = Begins::in_front_of_number;
+    refuse(error, fmt::format("more than {} values outside of payloads", kMaxValues));
+    return true;
+  }
+
+  bool is_to_pack() const {
+    if (packed_.empty() || open_.empty() || !open_.back().node->is(Json::Kind::object)) return false;
+    return std::find(packed_.begin(), packed_.end(), open_.back().node->members.back().first) != packed_.end();
   }
 
   bool add_number(Text part, Error& error) {
@@ -170,16 +213,26 @@ class TreeBuilder {
     } else if (!to_double(text_)) {
       return refuse(error, "the number is too large for a double");
     }
-    return add_text(Json::Kind::number);
+    return add_text(Json::Kind::number, error);
   }
 
-  bool open(Json::Kind kind) {
+  bool open(Json::Kind kind, Error& error) {
+    if (packer_.is_open() || is_to_pack()) {
+      if (!packer_.is_open()) packed_node_ = &add(kind);
+      packer_.open(kind == Json::Kind::object);
+      return true;
+    }
     open_.push_back({&add(kind), {}});
-    return true;
+    return !is_too_much(error);
   }
 
-  bool close() {
-    open_.pop_back();
+  bool close(Error& error) {
+    if (!packer_.is_open()) {
+      open_.pop_back();
+      return true;
+    }
+    if (!packer_.close()) return refuse(error, std::string(kNamedTwice));
+    if (!packer_.is_open()) packed_node_->text = packer_.take();
     return true;
   }
 
@@ -189,9 +242,13 @@ class TreeBuilder {
     return false;
   }
 
+  const std::span<const std::string_view> packed_;
   Json root_;
   std::vector<Frame> open_;
-  std::string text_;  // of the key, string or number that is being read
+  JsonPacker packer_;
+  Json* packed_node_ = nullptr;  // while the packer is open
+  std::size_t values_ = 0;       // that are not packed
+  std::string text_;             // of the key, string or number that is being read
   std::string refusal_;
   Begins begins_ = Begins::in_front_of_number;
 };
@@ -273,15 +330,19 @@ std::string describe(const boost::json::error_code& code, std::string_view text,
 
 }  // namespace
 
-Json parse_json(std::string_view text) {
+namespace {
+
+Json parse(std::string_view text, std::span<const std::string_view> packed) {
   boost::json::parse_options options;
   options.max_depth = kMaxDepth;
-  boost::json::basic_parser<TreeBuilder> parser(options);
+  boost::json::basic_parser<TreeBuilder> parser(options, packed);
   boost::json::error_code error;
   const auto stopped = parser.write_some(false, text.data(), text.size(), error);
   if (!error && stopped == text.size()) return parser.handler().take();
 
   const auto& builder = parser.handler();
+  // Found only when the object ends: another look tells where.
+  if (error && !packed.empty() && builder.refusal() == kNamedTwice) return parse(text, {});
   if (error && !builder.refusal().empty()) fail(text, builder.refused_at(text, stopped), builder.refusal());
   // The parser stops up to a whole character after the byte that is wrong.
   if (const auto malformed = first_malformed_utf8(text); malformed && *malformed <= stopped + 3) {
@@ -292,7 +353,28 @@ Json parse_json(std::string_view text) {
   fail(text, stopped, "more text follows after the document: " + describe_unexpected(text, stopped));
 }
 
+}  // namespace
+
+Json parse_json(std::string_view text) { return parse(text, {}); }
+
+Json parse_packed_json(std::string_view text, std::span<const std::string_view> packed) {
+  return parse(text, text.size() > kMaxPackedBytes ? std::span<const std::string_view>() : packed);
+}
+
+bool is_packed(const Json& value) {
+  return (value.is(Json::Kind::array) || value.is(Json::Kind::object)) && !value.text.empty();
+}
+
+Json unpacked(const Json& value) { return is_packed(value) ? parse_json(value.text) : value; }
+
+namespace {
+
+[[noreturn]] void throw_packed() { throw std::logic_error("a packed JSON value was looked into"); }
+
+}  // namespace
+
 const Json* Json::find(std::string_view name) const {
+  if (is_packed(*this)) throw_packed();
   for (const auto& member : members) {
     if (member.first == name) return &member.second;
   }
@@ -332,6 +414,7 @@ const Json* Json::at(std::string_view pointer) const {
     pointer.remove_prefix(1);
     const auto step = pointer.substr(0, pointer.find('/'));
     pointer.remove_prefix(step.size());
+    if (is_packed(*node)) throw_packed();
     node = node->is(Kind::array) ? item_at(*node, step) : node->find(unescape_step(step));
   }
   return node;

@@ -1,6 +1,7 @@
 #include "http/parse_request.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <unordered_set>
 
@@ -9,6 +10,7 @@
 #include "core/canonical_json.h"
 #include "core/field.h"
 #include "core/name.h"
+#include "core/packed_json.h"
 #include "http/error.h"
 #include "http/query.h"
 
@@ -165,14 +167,12 @@ bool is_media_type(std::string_view content_type, std::string_view wanted) {
                     [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
 }
 
-Json parse_body(const Request& request) {
-  check_media_type(request);
-  return parse_json_body(request);
-}
+namespace {
 
-Json parse_json_body(const Request& request) {
+template <class Parse>
+Json parse_or_refuse(const Request& request, Parse parse) {
   try {
-    return parse_json(request.body);
+    return parse(request.body);
   } catch (const InvalidJson& error) {
     const std::string_view before = std::string_view(request.body).substr(0, error.offset());
     const std::string_view last_line = before.substr(before.rfind('\n') + 1);
@@ -182,6 +182,19 @@ Json parse_json_body(const Request& request) {
         .with("column", 1 + std::count_if(last_line.begin(), last_line.end(), starts_character));
   }
 }
+
+}  // namespace
+
+Json parse_body(const Request& request) {
+  // What is only checked and kept.
+  constexpr std::array<std::string_view, 4> kPayloads{"input", "result", "payload", "value"};
+  constexpr std::size_t kLong = 64 * 1024;
+  check_media_type(request);
+  if (request.body.size() <= kLong) return parse_json_body(request);
+  return parse_or_refuse(request, [&](std::string_view text) { return parse_packed_json(text, kPayloads); });
+}
+
+Json parse_json_body(const Request& request) { return parse_or_refuse(request, parse_json); }
 
 void require_no_body(const Request& request) {
   check_media_type(request);

@@ -21,7 +21,7 @@ bool is_media_type(std::string_view content_type, std::string_view wanted);
 Json parse_json_body(const Request& request);
 
 // The body as JSON: 415 for another media type (curl's form type counts as JSON, but not from a browser), then as
-// parse_json_body().
+// parse_json_body(). In a long one, payloads are packed (core/packed_json.h).
 Json parse_body(const Request& request);
 
 // For routes whose request says everything in its path: no body, or {}.

@@ -218,5 +218,23 @@ def test_others_are_served_while_a_long_body_is_parsed(server):
     assert longest < 1 * SLOWDOWN
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["[1", ",1" * 3_900_000, "]"],
+        ["[{}", ',{"a":1}' * 950_000, "]"],
+        ['{"":1', "".join(f',"{i:x}":1' for i in range(750_000)), "}"],
+    ],
+    ids=["numbers", "objects", "members"],
+)
+def test_a_long_body_of_small_values_takes_little_more_memory_than_its_text(start_server, values):
+    server = start_server()
+    body = '{"type":"t","idempotency_key":"k","input":' + "".join(values) + "}"
+    answer = server.client.request("POST", "/v1/tasks", raw=body.encode())
+    assert answer.status == 201
+    print(f"{server.status_field('VmHWM') // 1024} MiB")
+    assert server.status_field("VmHWM") < 150 * 1024 * SLOWDOWN
+
+
 def connection_has_answer(connection):
     return bool(select.select([connection.socket], [], [], 0)[0])
