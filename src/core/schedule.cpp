@@ -50,8 +50,8 @@ class Look {
     release_buffered();
     std::optional<Time> firing = cron_.next(at().handled_until, zone_);
     go_on_behind(firing);
-    bool again = false;
-    for (; firing && due(*firing) <= now_; firing = cron_.next(*firing, zone_)) {
+    bool again = !handle_former();
+    for (; !again && firing && due(*firing) <= now_; firing = cron_.next(*firing, zone_)) {
       if (plan_.runs.size() >= limit_ || !handle(*firing)) {
         again = true;
         break;
@@ -89,6 +89,26 @@ class Look {
   }
 
   std::string own_id(Time firing) const { return activity_workflow_id(activity_id_, format_occurrence(firing)); }
+
+  // What the schedule before a change left behind. False if some of it must wait for the next look.
+  bool handle_former() {
+    if (!at().former) return true;
+    SchedulePosition::Former& former = *at().former;
+    const auto cron = Cron::parse(former.expression);
+    const auto zone = TimeZone::find(former.timezone);
+    const bool is_known = std::holds_alternative<Cron>(cron) && zone;
+    while (is_known) {
+      const auto firing = std::get<Cron>(cron).next(former.handled_until, *zone);
+      if (!firing || *firing > former.until) break;
+      if (plan_.runs.size() >= limit_) return false;
+      former.handled_until = *firing;
+      handles_outage_ = true;
+      if (at().buffered && at().buffered->scheduled_for == *firing) continue;  // it gets its row when it is started
+      skip(*firing, fmt::format("missed, and then the schedule was changed at {}", format_time(former.until)));
+    }
+    at().former.reset();
+    return true;
+  }
 
   // False if this firing must wait for the next look.
   bool handle(Time firing) {

@@ -63,11 +63,20 @@ struct SchedulePosition {
     bool operator==(const Behind&) const = default;
   };
 
+  // The schedule that was in force until a change, where some of its firings have no row yet: they are skipped.
+  struct Former {
+    std::string expression, timezone;
+    Time handled_until, until;
+
+    bool operator==(const Former&) const = default;
+  };
+
   Time handled_until;                          // every firing up to this one has its row, or is buffered
   std::optional<Time> paused_from, paused_to;  // the last pause; without an end, it goes on
   std::optional<Missed> missed;
   std::optional<PlannedRun> buffered;  // to be started as soon as no run is open
   std::optional<Behind> behind;
+  std::optional<Former> former;
 
   bool operator==(const SchedulePosition&) const = default;
 
@@ -78,6 +87,9 @@ struct SchedulePosition {
   void take_over(const CronTrigger& trigger, Time now);
   // What was planned is carried out, however long that took.
   void carried_out(Time now);
+  // Call it before begin_anew() when another schedule follows: the firings of this one that nobody has handled get rows
+  // as skipped. While those of an earlier change are not all written, a further change adds none.
+  void leave(const CronTrigger& trigger, Time now);
   // Goes on from there, with another expression or time zone. What is buffered stays; a stretch that is half compressed
   // is closed, its run is started with what it has. Needs the activity's id.
   void begin_anew(std::string_view activity_id, Time from);

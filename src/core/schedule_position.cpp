@@ -29,6 +29,10 @@ void SchedulePosition::carried_out(Time now) {
   if (behind) behind->attended_until = std::max(behind->attended_until, now);
 }
 
+void SchedulePosition::leave(const CronTrigger& trigger, Time now) {
+  if (!former && handled_until < now) former = Former{trigger.expression, trigger.timezone, handled_until, now};
+}
+
 void SchedulePosition::begin_anew(std::string_view activity_id, Time from) {
   if (!buffered && missed && missed->policy == MisfirePolicy::compress && !missed->dropped && missed->counted > 0) {
     buffered = PlannedRun{missed->until,
@@ -129,6 +133,26 @@ SchedulePosition::Behind read_behind(const Json& document, const std::string& at
   return behind;
 }
 
+void write_former(JsonWriter& out, const SchedulePosition::Former& former) {
+  out.begin_object();
+  out.key("expression").string(former.expression);
+  out.key("timezone").string(former.timezone);
+  out.key("handled_until").string(format_time(former.handled_until));
+  out.key("until").string(format_time(former.until));
+  out.end_object();
+}
+
+SchedulePosition::Former read_former(const Json& document, const std::string& at) {
+  FieldReader reader(document, at);
+  SchedulePosition::Former former;
+  former.expression = reader.required("expression", reader.string("expression"));
+  former.timezone = reader.required("timezone", reader.string("timezone"));
+  former.handled_until = reader.required("handled_until", reader.time("handled_until"));
+  former.until = reader.required("until", reader.time("until"));
+  reader.done();
+  return former;
+}
+
 }  // namespace
 
 std::string SchedulePosition::to_json() const {
@@ -149,6 +173,10 @@ std::string SchedulePosition::to_json() const {
     out.key("behind").begin_object().key("since").string(format_time(behind->since));
     out.key("attended_until").string(format_time(behind->attended_until)).end_object();
   }
+  if (former) {
+    out.key("former");
+    write_former(out, *former);
+  }
   out.end_object();
   return out.take();
 }
@@ -162,6 +190,7 @@ SchedulePosition SchedulePosition::parse(const Json& document, const std::string
   if (const Json* missed = reader.object("missed")) position.missed = read_missed(*missed, reader.pointer("missed"));
   if (const Json* run = reader.object("buffered")) position.buffered = read_buffered(*run, reader.pointer("buffered"));
   if (const Json* behind = reader.object("behind")) position.behind = read_behind(*behind, reader.pointer("behind"));
+  if (const Json* former = reader.object("former")) position.former = read_former(*former, reader.pointer("former"));
   reader.done();
   return position;
 }

@@ -303,6 +303,20 @@ TEST(Plan, AnotherScheduleBeginsNowAndKeepsItsPromises) {
   EXPECT_EQ(runs[0].window, (Window{kStart + 1min, kStart + 2min, 2}));
 }
 
+TEST(Plan, WhatTheScheduleBeforeAChangeMissedIsSkippedByName) {
+  Schedule schedule(with(MisfirePolicy::catchup));
+  schedule.position.leave(schedule.trigger, kStart + 7min);
+  schedule.position.begin_anew(kId, kStart + 7min);
+  schedule.trigger.expression = "*/5 * * * *";
+  schedule.position = SchedulePosition::parse(parse_json(schedule.position.to_json()));
+  EXPECT_THAT(short_of(schedule.look(kStart + 8min, false, 4).runs),
+              ElementsAre("1 skipped", "2 skipped", "3 skipped", "4 skipped"));
+  const auto runs = schedule.look_all(kStart + 10min);
+  ASSERT_THAT(short_of(runs), ElementsAre("5 skipped", "6 skipped", "7 skipped", "10 ran*"));
+  EXPECT_THAT(runs[0].why, HasSubstr("the schedule was changed"));
+  EXPECT_EQ(schedule.position.former, std::nullopt);
+}
+
 TEST(Jitter, IsTheSameForTheSameFiringAndStaysBeforeTheNext) {
   Schedule schedule(with(MisfirePolicy::skip));
   schedule.trigger.jitter = 1h;

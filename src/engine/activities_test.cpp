@@ -96,6 +96,22 @@ TEST_F(ActivitiesTest, AnotherExpressionNeverReplaysThePast) {
   EXPECT_THAT(runs_once_there(1), ElementsAre(disposed(Disposition::ran)));
 }
 
+// The configuration file has another expression when the server comes back: nobody has looked by the old one.
+TEST_F(ActivitiesTest, WhatWasMissedBeforeAnotherExpressionHasItsRows) {
+  options_.activities["a"] = cron("* * * * *");
+  start();
+  settled();
+  stop();
+  clock_.advance(3min);
+  options_.activities["a"] = cron("0 0 1 1 *");
+  start();
+  EXPECT_THAT(
+      runs_once_there(3),
+      AllOf(SizeIs(3), Each(AllOf(disposed(Disposition::skipped), Field(&ActivityRun::why, HasSubstr("changed"))))));
+  settled();
+  EXPECT_THAT(workflow_ids(), IsEmpty());
+}
+
 TEST_F(ActivitiesTest, AnOpenRunMakesTheNextFiringSkip) {
   start();
   put(cron("* * * * *", R"("overlap":"skip")"));

@@ -133,6 +133,8 @@ ActivityRecord LocalActivities::define(const std::string& name_space, const std:
     if (!is_new && begins_anew(record, settings)) {
       // If the clock ran ahead, what the same schedule has fired does not fire again; another schedule begins now.
       const Time fired = same_schedule(record.settings, settings) ? record.position.handled_until : now;
+      const CronTrigger* trigger = record.settings.cron();
+      if (trigger && record.settings.enabled && settings.cron()) record.position.leave(*trigger, now);
       record.position.begin_anew(id, std::max(now, fired));
     }
     if (is_new) record.created_at = now;
