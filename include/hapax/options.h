@@ -56,7 +56,14 @@ struct SubmitOptions {
   std::optional<Milliseconds> deadline = {};  // of all attempts together, from now
   std::optional<std::string> concurrency_key = {};
   bool dry_run = false;  // tell what would happen, and change nothing
+
+  // Of the submission itself; drawn anew if absent. Sent again under its id, as after an error that leaves the outcome unknown, it
+  // gets its first answer again, with a key or without.
+  std::optional<std::string> id = {};
 };
+
+// Draws an id for SubmitOptions: a UUID of version 7.
+std::string new_id();
 
 // The usual one, short: app.submit("charge_card", order, hapax::key("order-456")).
 inline SubmitOptions key(std::string idempotency_key) { return {.key = std::move(idempotency_key)}; }

@@ -45,6 +45,7 @@ constexpr std::array kFlags{
     FlagOfField{"/timeout", "--timeout", ""},
     FlagOfField{"/deadline", "--deadline", ""},
     FlagOfField{"/concurrency_key", "--concurrency-key", ""},
+    FlagOfField{"/id", "--id", ""},
 };
 
 const FlagOfField* flag_of(std::string_view pointer) {
@@ -148,6 +149,9 @@ void SubmissionFlags::add_timing(CLI::App& command) {
       .add_option("--concurrency-key", concurrency_key_,
                   kind_ == Kind::task ? "Tasks with one key run one at a time" : "Turns with one key run one at a time")
       ->type_name("KEY");
+  command
+      .add_option("--id", id_, "Of this submission, a UUIDv7: sent again under it, it is the same one (default: drawn)")
+      ->type_name("UUID");
 }
 
 // The body that the API would get: so its reader checks the flags, and the two cannot differ.
@@ -171,6 +175,7 @@ std::string SubmissionFlags::document(const Program& program) const {
   add("timeout", timeout_);
   add("deadline", deadline_);
   add("concurrency_key", concurrency_key_);
+  add("id", id_);
   if (priority_) out.key("priority").integer(*priority_);
   if (max_attempts_) out.key("max_attempts").integer(*max_attempts_);
   if (!identity_fields_.empty()) {

@@ -79,17 +79,10 @@ class RemoteEngine final : public Engine {
   const std::string name_space_;
   RemoteServer server_;
   RemoteActivities activities_;
+  IdGenerator ids_;
 };
 
 // ---- submit
-
-// Whether a second sending finds what the first has done, and answers as the first would have.
-bool is_repeatable(const SubmitRequest& request) {
-  if (request.on_duplicate == OnDuplicate::error && !request.dry_run) return false;
-  if (request.reuse == Reuse::replace || request.reuse == Reuse::allow_closed) return request.dry_run;
-  return request.idempotency_key || request.dry_run ||
-         (request.identity && *request.identity != Strategy::always_unique);
-}
 
 // In a batch the server's pointers start at the batch; the caller's start at the submission.
 void make_relative(SubmitResult& result, std::size_t index) {
@@ -111,23 +104,26 @@ SubmitResult read_submitted(const Exchanged& exchanged) {
   return wire::read_submit_result(exchanged.body);
 }
 
+// Each has an id before it is sent: sent again after a lost answer, it is the same submission.
+//
 // One is sent without waiting, as the caller may have many of them under way; several are one exchange, worth a thread.
 void RemoteEngine::submit(const std::string&, std::vector<SubmitRequest> requests,
                           Reply<std::vector<SubmitResult>> reply) {
+  for (SubmitRequest& request : requests) {
+    if (!request.id) request.id = ids_.next(SystemClock().now());
+  }
   if (requests.size() != 1) {
     return answer(reply, [&] { return requests.empty() ? std::vector<SubmitResult>() : submit_now(requests); });
   }
   const SubmitRequest& request = requests.front();
   server_.start({.method = "POST", .path = std::string(submit_path(request)), .body = wire::write_submit(request)},
-                is_repeatable(request) ? Repeat::yes : Repeat::no,
-                [reply = std::move(reply)](Answer<Exchanged> exchanged) {
+                Repeat::yes, [reply = std::move(reply)](Answer<Exchanged> exchanged) {
                   answer(reply, [&] { return std::vector{read_submitted(std::move(exchanged).get())}; });
                 });
 }
 
 SubmitResult RemoteEngine::submit_one(const SubmitRequest& request) {
-  return read_submitted(server_.post(std::string(submit_path(request)), wire::write_submit(request),
-                                     is_repeatable(request) ? Repeat::yes : Repeat::no));
+  return read_submitted(server_.post(std::string(submit_path(request)), wire::write_submit(request), Repeat::yes));
 }
 
 std::vector<SubmitResult> RemoteEngine::submit_now(const std::vector<SubmitRequest>& requests) {
@@ -137,8 +133,7 @@ std::vector<SubmitResult> RemoteEngine::submit_now(const std::vector<SubmitReque
     for (const SubmitRequest& request : requests) results.push_back(submit_one(request));
     return results;
   }
-  const Repeat repeat = std::all_of(requests.begin(), requests.end(), is_repeatable) ? Repeat::yes : Repeat::no;
-  const Exchanged exchanged = server_.post("/v1/tasks/batch", wire::write_batch(requests), repeat);
+  const Exchanged exchanged = server_.post("/v1/tasks/batch", wire::write_batch(requests), Repeat::yes);
   exchanged.require();
   results = wire::read_all(exchanged.body, "receipts", wire::read_submit_result);
   require_count(results.size(), requests.size());

@@ -69,16 +69,21 @@ Checksum& Checksum::add(std::int64_t number) {
   return *this;
 }
 
+namespace {
+
+template <class Bytes>
+std::string_view view(const Bytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
 std::uint32_t checksum_of_facts(const Execution& e, std::string_view parent_workflow_id) {
-  const std::string_view hash(reinterpret_cast<const char*>(e.input_hash.bytes.data()), e.input_hash.bytes.size());
-  return Checksum()
-      .add(e.type)
-      .add(e.idempotency_key)
-      .add(e.concurrency_key)
-      .add(parent_workflow_id)
-      .add(hash)
-      .add(e.input)
-      .value();
+  Checksum sum;
+  sum.add(e.type).add(e.idempotency_key).add(e.concurrency_key).add(parent_workflow_id);
+  sum.add(view(e.input_hash.bytes)).add(e.input);
+  if (e.superseded) sum.add(view(e.superseded->bytes));
+  return sum.value();
 }
 
 std::uint32_t checksum_of_state(const Execution& e) {

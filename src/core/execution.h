@@ -93,6 +93,7 @@ struct Execution {
   std::optional<Duration> timeout;  // of one attempt
   std::optional<Time> deadline_at;  // of all attempts
   Time created_at;
+  std::optional<ExecutionId> superseded;  // the owner of its identity that made way for it
 
   // What changes while it lives. Only the functions of core/transition.h change it.
   Status status = Status::pending;

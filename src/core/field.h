@@ -17,12 +17,13 @@ namespace hapax {
 // A member that is missing, unknown or of the wrong form. what() is a sentence without the place; pointer() is the place.
 class InvalidField : public std::runtime_error {
  public:
-  InvalidField(std::string pointer, const std::string& message)
-      : std::runtime_error(message), pointer_(std::move(pointer)) {}
+  InvalidField(std::string pointer, const std::string& message, std::string code = "InvalidRequest")
+      : std::runtime_error(message), pointer_(std::move(pointer)), code_(std::move(code)) {}
   const std::string& pointer() const { return pointer_; }
+  const std::string& code() const { return code_; }  // of the error that a request gets
 
  private:
-  std::string pointer_;
+  std::string pointer_, code_;
 };
 
 // Reads one object. Ask for every member that may be there, then call done(), which refuses what was not asked for. A

@@ -21,6 +21,9 @@ struct ExecutionId {
 
   std::string to_string() const;                                   // 019bf2d4-…, lower case
   static std::optional<ExecutionId> parse(std::string_view text);  // any UUID, either case
+
+  bool is_v7() const;
+  Time drawn_at() const;  // of a UUIDv7, by the clock of whoever drew it
 };
 
 // Fills the range from the operating system's secure generator.

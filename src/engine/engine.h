@@ -47,6 +47,7 @@ struct SubmitRequest {
   std::optional<std::variant<Duration, Time>> deadline;
   std::optional<std::string> concurrency_key;
   bool dry_run = false;
+  std::optional<ExecutionId> id;  // a UUIDv7 drawn by whoever submits; sent again under it, it is the same submission
 };
 
 // Why a submission is the same as another one, and for how long.
@@ -68,6 +69,7 @@ struct Receipt {
 struct Refusal {
   enum class Code : std::uint8_t {
     invalid_argument,
+    invalid_id,
     idempotency_key_required,
     identity_field_missing,
     idempotency_conflict,

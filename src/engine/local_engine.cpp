@@ -255,7 +255,8 @@ std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submi
     if (submissions[i].dry_run) continue;
     switch (outcome.kind) {
       case SubmitOutcome::Kind::duplicate: ++deduplicated_; continue;
-      case SubmitOutcome::Kind::conflict: ++conflicts_; continue;
+      case SubmitOutcome::Kind::conflict:
+      case SubmitOutcome::Kind::id_taken: ++conflicts_; continue;
       case SubmitOutcome::Kind::created: ++submitted_; break;
     }
     // One that is delayed counts too: whoever waits must learn when to look again.

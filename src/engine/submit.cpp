@@ -99,7 +99,12 @@ Refusal already(Execution existing) {
 Refusal conflict(Execution existing, const Asked& asked) {
   Refusal refusal;
   refusal.code = Refusal::Code::idempotency_conflict;
-  if (existing.type != asked.type) {
+  if (existing.id == asked.id) {
+    refusal.message = fmt::format(
+        "The id {} was submitted with another {}. Draw a new id for every submission, and send it again only"
+        " with the same one",
+        existing.id.to_string(), existing.type != asked.type ? "type" : "input");
+  } else if (existing.type != asked.type) {
     const bool named = existing.kind == Kind::workflow || existing.idempotency_key;
     refusal.message = fmt::format(
         "{} was submitted with another type: '{}', not '{}'. Use {}",
@@ -133,6 +138,9 @@ std::string queue_of(const std::string& name_space, const SubmitRequest& request
 std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space, SubmitRequest request,
                                                   const SettingsBook& settings, const EngineOptions& options,
                                                   const ExecutionId& id, Submitter submitter) {
+  if (request.id && !request.id->is_v7()) {
+    return refuse(Refusal::Code::invalid_id, "/id", "The field \"/id\" must be a UUID of version 7.");
+  }
   const TypeSettings type = settings.type(name_space, request.type);
   ResolvedSubmission resolved;
   Submission& submission = resolved.submission;
@@ -148,7 +156,7 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
   if (auto* refusal = std::get_if<Refusal>(&identity)) return std::move(*refusal);
   execution.identity = std::get<std::optional<Identity>>(std::move(identity));
 
-  execution.id = id;
+  execution.id = request.id.value_or(id);
   execution.kind = request.kind;
   execution.name_space = name_space;
   execution.type = std::move(request.type);
@@ -197,6 +205,7 @@ std::optional<FoundIdentity> find_key(Store& store, const std::string& name_spac
 
 Asked::Asked(const ResolvedSubmission& resolved)
     : on_duplicate(resolved.on_duplicate),
+      id(resolved.submission.execution.id),
       type(resolved.submission.execution.type),
       input_hash(resolved.submission.execution.input_hash),
       dry_run(resolved.submission.dry_run) {}
@@ -207,6 +216,9 @@ SubmitResult answer(SubmitOutcome outcome, const Asked& asked) {
     refusal.code = Refusal::Code::store_corrupt;
     refusal.message = describe_damage(outcome.execution.id);
     return refusal;
+  }
+  if (outcome.kind == SubmitOutcome::Kind::id_taken) {
+    return refuse(Refusal::Code::invalid_id, "/id", "The id is in use in another namespace: draw another one");
   }
   if (outcome.kind == SubmitOutcome::Kind::conflict) return conflict(std::move(outcome.execution), asked);
   const bool created = outcome.kind == SubmitOutcome::Kind::created;

@@ -36,6 +36,7 @@ struct Asked {
   explicit Asked(const ResolvedSubmission& resolved);
 
   OnDuplicate on_duplicate;
+  ExecutionId id;
   std::string type;
   InputHash input_hash;
   bool dry_run;

@@ -169,12 +169,13 @@ RequestError activity_not_found(std::string_view id) {
   return {404, "ActivityNotFound", fmt::format("There is no activity with the id '{}' in this namespace.", id)};
 }
 
-void write_invalid_field(JsonWriter& out, std::string_view pointer, std::string_view message) {
-  out.begin_object().key("error").string("InvalidRequest").key("message");
+void write_invalid_field(JsonWriter& out, const InvalidField& error) {
+  const std::string& pointer = error.pointer();
+  out.begin_object().key("error").string(error.code()).key("message");
   if (pointer.empty()) {
-    out.string(fmt::format("The body {}.", message));
+    out.string(fmt::format("The body {}.", error.what()));
   } else {
-    out.string(fmt::format("The field \"{}\" {}.", pointer, message));
+    out.string(fmt::format("The field \"{}\" {}.", pointer, error.what()));
   }
   out.key("pointer").string(pointer).end_object();
 }
@@ -186,7 +187,7 @@ Response error_response(std::exception_ptr thrown) {
     return error.response();
   } catch (const InvalidField& error) {
     JsonWriter out;
-    write_invalid_field(out, error.pointer(), error.what());
+    write_invalid_field(out, error);
     return json_response(400, out.take());
   } catch (const DecidedByFile& refusal) {
     return RequestError(409, "DecidedByFile", std::string(refusal.what()) + ".").response();

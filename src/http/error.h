@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/field.h"
 #include "core/json_writer.h"
 #include "engine/engine.h"
 #include "http/message.h"
@@ -69,7 +70,7 @@ Response late_response(bool may_change);
 Response as_problem(const Response& error);
 
 // The body of 400 InvalidRequest for a bad field, as an item of a batch has it too.
-void write_invalid_field(JsonWriter& out, std::string_view pointer, std::string_view message);
+void write_invalid_field(JsonWriter& out, const InvalidField& error);
 
 // Of a refused submission.
 int status_of(const Refusal& refusal);

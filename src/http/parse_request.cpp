@@ -149,6 +149,17 @@ void check_media_type(const Request& request) {
 }
 
 // What only a task has: a workflow is known by its id, and its turns are tried until one is accepted.
+std::optional<ExecutionId> id_field(FieldReader& fields) {
+  const auto text = fields.string("id");
+  if (!text) return std::nullopt;
+  const auto id = ExecutionId::parse(*text);
+  if (!id || !id->is_v7()) {
+    throw InvalidField(fields.pointer("id"), "must be a UUID of version 7, as 019bf2d4-8c1e-7a3b-9f00-5d1c2e3f4a5b",
+                       "InvalidId");
+  }
+  return id;
+}
+
 void read_task_identity(SubmitRequest& request, FieldReader& fields) {
   request.idempotency_key = key_field(fields, "idempotency_key");
   if (auto scope = fields.name("scope")) request.scope = Scope::parse(*scope);
@@ -228,6 +239,7 @@ SubmitRequest parse_submit(Json document, const std::string& at, Kind kind) {
   request.deadline = parse_deadline(fields);
   request.concurrency_key = key_field(fields, "concurrency_key");
   request.dry_run = fields.boolean("dry_run").value_or(false);
+  request.id = id_field(fields);
   fields.done();
   for (auto& [name, value] : document.members) {
     if (name == "input") request.input = std::move(value);

@@ -86,6 +86,7 @@ TurnRequest::Command parse_command(Json& document, const std::string& at) {
   if (event.kind == Event::Kind::task || event.kind == Event::Kind::child) {
     const Kind kind = event.kind == Event::Kind::child ? Kind::workflow : Kind::task;
     command.start = parse_submit(take(document, "start"), at + "/start", kind);
+    if (command.start->id) throw InvalidField(at + "/start/id", "is given by the server, from the run and the step");
     event.name = command.start->type;
   }
   return command;

@@ -97,6 +97,16 @@ Json parse_document(const std::string& json) {
   }
 }
 
+namespace {
+
+ExecutionId parse_id(const std::string& text) {
+  const auto id = ExecutionId::parse(text);
+  if (!id || !id->is_v7()) throw Error("InvalidId", "the id must be a UUID of version 7, as new_id() draws them");
+  return *id;
+}
+
+}  // namespace
+
 SubmitRequest to_request(const Declarations& declared, std::string_view type, const std::string& input_json,
                          const SubmitOptions& options, Kind kind) {
   check("the type", std::string(type), check_name);
@@ -146,7 +156,17 @@ SubmitRequest to_request(const Declarations& declared, std::string_view type, co
   if (options.deadline) request.deadline = *options.deadline;
   request.concurrency_key = options.concurrency_key;
   request.dry_run = options.dry_run;
+  if (options.id) request.id = parse_id(*options.id);
   return request;
 }
 
 }  // namespace hapax::detail
+
+namespace hapax {
+
+std::string new_id() {
+  static IdGenerator ids;
+  return ids.next(SystemClock().now()).to_string();
+}
+
+}  // namespace hapax

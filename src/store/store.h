@@ -81,11 +81,16 @@ struct Submission {
 };
 
 struct SubmitOutcome {
-  enum class Kind : std::uint8_t { created, duplicate, conflict };
+  enum class Kind : std::uint8_t {
+    created,
+    duplicate,
+    conflict,
+    id_taken  // by an execution of another namespace, of which nothing is told
+  };
 
-  Kind kind = Kind::created;
-  Execution execution;  // the new one, or the owner of the identity, which may be damaged
-  bool purged = false;  // only a tombstone of the owner is left: `execution` has no input, result or attempts
+  Kind kind = Kind::created;  // `created` also for one that comes again under its id
+  Execution execution;        // the new one, or the owner of the identity, which may be damaged
+  bool purged = false;        // only a tombstone of the owner is left: `execution` has no input, result or attempts
   std::optional<Time> expires_at;         // of the ledger entry, as far as known
   std::optional<ExecutionId> superseded;  // the owner that made way
   Effects effects;                        // of cancelling it

@@ -26,6 +26,7 @@ std::string_view to_string(Refusal::Code code, Kind of) {
   const bool workflow = of == Kind::workflow;
   switch (code) {
     case Refusal::Code::invalid_argument: return "InvalidRequest";
+    case Refusal::Code::invalid_id: return "InvalidId";
     case Refusal::Code::idempotency_key_required: return "IdempotencyKeyRequired";
     case Refusal::Code::identity_field_missing: return "IdentityFieldMissing";
     case Refusal::Code::idempotency_conflict: return "IdempotencyConflict";
@@ -37,10 +38,10 @@ std::string_view to_string(Refusal::Code code, Kind of) {
 }
 
 std::optional<Refusal::Code> parse_refusal_code(std::string_view word) {
-  return find_word(word, Refusal::Code::invalid_argument, Refusal::Code::idempotency_key_required,
-                   Refusal::Code::identity_field_missing, Refusal::Code::idempotency_conflict,
-                   Refusal::Code::task_already_exists, Refusal::Code::task_already_completed,
-                   Refusal::Code::store_corrupt);
+  return find_word(word, Refusal::Code::invalid_argument, Refusal::Code::invalid_id,
+                   Refusal::Code::idempotency_key_required, Refusal::Code::identity_field_missing,
+                   Refusal::Code::idempotency_conflict, Refusal::Code::task_already_exists,
+                   Refusal::Code::task_already_completed, Refusal::Code::store_corrupt);
 }
 
 std::string_view to_string(ControlOutcome::Kind kind, Kind of) {

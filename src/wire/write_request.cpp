@@ -65,6 +65,7 @@ void write_submit(JsonWriter& out, const SubmitRequest& request) {
   }
   text(out, "concurrency_key", request.concurrency_key);
   if (request.dry_run) out.key("dry_run").boolean(true);
+  if (request.id) out.key("id").string(request.id->to_string());
   out.end_object();
 }
 

@@ -230,6 +230,70 @@ TEST_P(Submit, SameSubmissionAgainAfterItWasPurgedIsStillCreated) {
   EXPECT_EQ(again.execution.id, submission.execution.id);
 }
 
+std::vector<Execution> list_default(Store& store) {
+  ListFilter filter;
+  filter.name_space = "default";
+  return store.list(filter);
+}
+
+// Drawn by a clock that is ahead, so that no store can tell from the id that it is new.
+Submission drawn_ahead(Task task, Time now, std::uint64_t number) {
+  ExecutionId id = test_id(number);
+  const std::int64_t ms = to_ms(now + 1h);
+  for (int i = 0; i < 6; ++i) id.bytes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(ms >> (40 - 8 * i));
+  return task.id(id);
+}
+
+TEST_P(Submit, SameSubmissionAgainIsToldAgainWhomItSuperseded) {
+  const Execution first = submitted(Task().key("k"));
+  const Submission second = drawn_ahead(Task().key("k").reuse(Reuse::replace), now(), 1001);
+  EXPECT_EQ(submit(second).superseded, first.id);
+  EXPECT_EQ(submit(second).superseded, first.id);
+  submit(Task().key("k").reuse(Reuse::replace));  // it is superseded itself
+  for (const Reuse reuse : {Reuse::allow_failed, Reuse::reject, Reuse::allow_closed, Reuse::replace}) {
+    Submission again = second;
+    again.reuse = reuse;
+    const SubmitOutcome outcome = submit(again);
+    EXPECT_EQ(outcome.kind, Kind::created);
+    EXPECT_EQ(outcome.execution.id, second.execution.id);
+    EXPECT_EQ(outcome.superseded, first.id);
+  }
+  EXPECT_EQ(list_default(store()).size(), 3U);
+}
+
+TEST_P(Submit, SameSubmissionAgainWithoutAKeyIsOne) {
+  const Submission submission = Task();
+  submit(submission);
+  fail(token_of(claim_one()), false);
+  EXPECT_EQ(submit(submission).kind, Kind::created);
+  EXPECT_EQ(list_default(store()).size(), 1U);
+}
+
+TEST_P(Submit, SameIdWithAnotherTypeOrInputIsAConflictWhateverItsKey) {
+  const Submission submission = Task().key("k");
+  const Execution first = submitted(submission);
+  for (Submission other : {Submission(Task().key("k").input("2")), Submission(Task().input("2")),
+                           Submission(Task("other").key("l")), Submission(Task("other"))}) {
+    other.execution.id = submission.execution.id;
+    const SubmitOutcome outcome = submit(other);
+    EXPECT_EQ(outcome.kind, Kind::conflict);
+    EXPECT_EQ(outcome.execution.id, first.id);
+  }
+  EXPECT_EQ(list_default(store()).size(), 1U);
+  EXPECT_EQ(store().find_identity(key_hash("work", "l")), std::nullopt);
+}
+
+TEST_P(Submit, SameIdInAnotherNamespaceIsRefusedAndTellsNothing) {
+  const Submission submission = Task().key("k");
+  submit(submission);
+  Submission foreign = Task().name_space("other").key("k");
+  foreign.execution.id = submission.execution.id;
+  const SubmitOutcome outcome = submit(foreign);
+  EXPECT_EQ(outcome.kind, Kind::id_taken);
+  EXPECT_EQ(outcome.execution, Execution());
+  EXPECT_EQ(submit(submission).kind, Kind::created);
+}
+
 TEST_P(Submit, ReplaceCancelsAPendingOwnerAtOnce) {
   const Execution owner = submitted(Task().key("k"));
   const SubmitOutcome outcome = submit(Task().key("k").reuse(Reuse::replace));

@@ -55,7 +55,7 @@ void submit_batch(Backend& backend, Request& request, const Responder& responder
       requests.push_back(parse_submit(std::move(tasks[i]), fmt::format("/tasks/{}", i)));
     } catch (const InvalidField& error) {
       JsonWriter out;
-      write_invalid_field(out, error.pointer(), error.what());
+      write_invalid_field(out, error);
       errors[i] = out.take();
     }
   }

@@ -8,7 +8,7 @@ namespace hapax {
 
 namespace {
 
-constexpr std::string_view kVersion = "hapax/1";
+constexpr std::string_view kVersion = "hapax/2";
 constexpr std::size_t kChecksumBytes = 16;
 
 // Numbers as 8 bytes, texts with their length before them, what may be absent with a byte that says whether it is there.
@@ -198,6 +198,7 @@ void fields(Archive& archive, Value& execution) {
   archive(execution.timeout);
   archive(execution.deadline_at);
   archive(execution.created_at);
+  archive(execution.superseded);
   archive(execution.status);
   archive(execution.run_at);
   archive(execution.attempt);

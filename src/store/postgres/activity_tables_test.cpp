@@ -193,11 +193,11 @@ TEST_F(PostgresActivities, SchemaOfBeforeIsMigrated) {
       " DROP TABLE hapax.activities, hapax.activity_runs; DROP TYPE "
       "hapax.batch_execution, hapax.batch_submission,"
       " hapax.batch_state, hapax.batch_start, hapax.batch_event, hapax.batch_started_submission, hapax.batch_turn,"
-      " hapax.batch_done_step, hapax.batch_step, hapax.batch_run_turn, hapax.batch_run_state;"
+      " hapax.batch_done_step, hapax.batch_step, hapax.batch_run_turn, hapax.batch_run_state, hapax.batch_fact;"
       " ALTER TABLE hapax.open DROP COLUMN run_committed; ALTER TABLE hapax.closed DROP COLUMN run_committed;"
       " DROP INDEX hapax.running_keys, hapax.in_queue, hapax.suspended;"
       " DROP SEQUENCE hapax.keyed; ALTER TABLE hapax.executions DROP COLUMN key_shelf, DROP COLUMN done_secret,"
-      " DROP COLUMN done_by, DROP COLUMN done_result, DROP COLUMN done_event;"
+      " DROP COLUMN done_by, DROP COLUMN done_result, DROP COLUMN done_event, DROP COLUMN superseded;"
       " CREATE INDEX keys ON hapax.executions (key_hash);"
       " ALTER TABLE hapax.identities ALTER COLUMN hash TYPE bytea USING uuid_send(hash);"
       " DELETE FROM hapax.schema_versions WHERE version > 1");

@@ -89,13 +89,13 @@ constexpr const char* kBeforeSmallerIndexes = R"sql(
 DROP INDEX hapax.in_queue, hapax.suspended;
 DROP MATERIALIZED VIEW hapax.store_identity;
 ALTER TABLE hapax.queues DROP COLUMN rate_count, DROP COLUMN rate_per_ms, DROP COLUMN rate_burst;
-DROP TYPE hapax.batch_step, hapax.batch_run_turn, hapax.batch_run_state;
+DROP TYPE hapax.batch_step, hapax.batch_run_turn, hapax.batch_run_state, hapax.batch_fact;
 ALTER TABLE hapax.open DROP COLUMN run_committed;
 ALTER TABLE hapax.closed DROP COLUMN run_committed;
 DROP SEQUENCE hapax.keyed;
 ALTER TABLE hapax.identities ALTER COLUMN hash TYPE bytea USING NULL::bytea;
 ALTER TABLE hapax.executions DROP COLUMN key_shelf, DROP COLUMN done_secret, DROP COLUMN done_by, DROP COLUMN done_result,
-  DROP COLUMN done_event;
+  DROP COLUMN done_event, DROP COLUMN superseded;
 ALTER TABLE hapax.activity_runs DROP COLUMN event_id, DROP COLUMN event_source, DROP COLUMN event_hash;
 CREATE INDEX keys ON hapax.executions (key_hash) WHERE key_hash IS NOT NULL;
 DELETE FROM hapax.schema_versions WHERE version > 5;

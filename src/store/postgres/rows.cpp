@@ -136,11 +136,11 @@ void write_ledger_hash(Values& values, const IdentityHash& hash) {
   values.bytes({reinterpret_cast<const char*>(hash.bytes.data()), hash.bytes.size() / 2});
 }
 
-std::string insert_facts(const std::string& values, const std::string& alias) {
+std::string insert_facts(std::span<const Column> columns, const std::string& values, const std::string& alias) {
   return fmt::format(
       "INSERT INTO executions ({}, key_shelf) SELECT {}, CASE WHEN {}.key_hash IS NULL THEN 0 ELSE"
       " ((nextval('keyed') >> {}) + 1)::int4 END",
-      names(kFactColumns), values, alias, kShelfBits);
+      names(columns), values, alias, kShelfBits);
 }
 
 std::string lookup_key(const std::string& first_shelf, const std::string& key_hash, const std::string& key,
@@ -206,7 +206,8 @@ std::vector<Column> operator+(std::span<const Column> a, std::span<const Column>
 }
 
 const RowType& fact_rows() {
-  static const RowType type{"batch_execution", {std::begin(kFactColumns), std::end(kFactColumns)}};
+  constexpr Column kOfSuccessors[] = {{"superseded", Type::uuid}};
+  static const RowType type{"batch_fact", std::span(kFactColumns) + std::span(kOfSuccessors)};
   return type;
 }
 
@@ -310,6 +311,7 @@ constexpr const char* kBegunFacts[] = {
     "type",
     "idempotency_key",
     "concurrency_key",
+    "superseded",
     "input_hash",
 };
 constexpr const char* kBegunState[] = {
@@ -374,6 +376,7 @@ void read_begun(Cells& cells, Execution& e) {
   e.type = cells.text();
   e.idempotency_key = cells.text_if();
   e.concurrency_key = cells.text_if();
+  e.superseded = cells.raw_if<ExecutionId>();
   e.input_hash = cells.raw<InputHash>();
   unseal_input(e, cells.bytes());
 

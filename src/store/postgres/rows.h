@@ -91,9 +91,9 @@ std::string insert_into(const std::string& table, const RowType& rows);
 std::string ledger_hash(const std::string& hash);
 void write_ledger_hash(Values& values, const IdentityHash& hash);
 
-// "INSERT INTO executions (…) SELECT …": `values` are of kFactColumns, from a table called `alias`. Whatever has a key goes to the
+// "INSERT INTO executions (…) SELECT …": `values` are of these columns, from a table called `alias`. Whatever has a key goes to the
 // last shelf of the index `keys`.
-std::string insert_facts(const std::string& values, const std::string& alias);
+std::string insert_facts(std::span<const Column> columns, const std::string& values, const std::string& alias);
 inline constexpr int kShelfBits = 18;  // of the number of keys on a shelf: some 8 MB of index
 // The executions of that key in these queues (an array), from all shelves but those before the first that has any, which QueueBook knows. The key's number finds
 // them, the key itself tells them apart.

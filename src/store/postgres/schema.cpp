@@ -397,7 +397,18 @@ ALTER TABLE activity_runs
   ADD COLUMN event_hash bytea;  -- SHA-256 of type, source, subject and data
 )sql";
 
-constexpr std::array<Migration, 12> kMigrations{{{1, kFirst},
+// So that a submission which comes again under its id is told again whom it superseded.
+constexpr const char* kSuperseded = R"sql(
+ALTER TABLE executions ADD COLUMN superseded uuid;
+CREATE TYPE batch_fact AS (
+  id uuid, queue_no int4, kind int2, priority int4, max_attempts int4, retry_initial_ms int8, retry_factor float8,
+  retry_max_ms int8, timeout_ms int8, created_at int8, concurrency_key bytea, identity_hash bytea, strategy int2,
+  scope_tag int2, scope_name bytea, parent uuid, step int4, parent_workflow_id bytea, type bytea, key_hash int4,
+  idempotency_key bytea, input_hash bytea, input bytea, superseded uuid
+);
+)sql";
+
+constexpr std::array<Migration, 13> kMigrations{{{1, kFirst},
                                                  {2, kActivities},
                                                  {3, kBatches},
                                                  {4, kOneIndexOfRunning},
@@ -408,7 +419,8 @@ constexpr std::array<Migration, 12> kMigrations{{{1, kFirst},
                                                  {9, kIdentity},
                                                  {10, kRates},
                                                  {11, kCommittedTurns},
-                                                 {12, kEventsOfRuns}}};
+                                                 {12, kEventsOfRuns},
+                                                 {13, kSuperseded}}};
 
 // 'hapax' in ASCII: what the migrations of any schema lock.
 constexpr std::int64_t kMigrationLock = 0x6861706178;

@@ -10,11 +10,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/reuse.h"
 #include "core/transition.h"
 #include "store/new_execution.h"
 #include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
+#include "store/rules/submit.h"
 
 namespace hapax::postgres {
 
@@ -73,7 +73,8 @@ opened AS (
   FROM given g, t{7}
   RETURNING id, ctid AS spot)
 SELECT t.now, o.id, o.spot FROM t LEFT JOIN opened o ON true)sql",
-      unnest(begin == Begin::pending ? submission_rows() : started_submission_rows(), 2, "g"), insert_facts(facts, "g"),
+      unnest(begin == Begin::pending ? submission_rows() : started_submission_rows(), 2, "g"),
+      insert_facts(kFactColumns, facts, "g"),
       stored == Stored::are_left_out ? " WHERE (SELECT true FROM executions e WHERE e.id = g.id) IS NULL" : "",
       open_sql(begin), ledger_hash("g.identity_hash"), looks ? "ON CONFLICT DO NOTHING RETURNING owner" : "",
       looks ? " WHERE g.identity_hash IS NULL OR g.id IN (SELECT owner FROM held)" : "",
@@ -87,85 +88,42 @@ const Statement kCreateStarted{"create_started", create_sql(Stored::known_ids_fa
 
 using Added = std::unordered_map<ExecutionId, Spot>;
 
-SubmitOutcome created(const Submission& submission, Time now, const LedgerEntry* before = nullptr) {
-  SubmitOutcome outcome;
-  outcome.execution = new_execution(submission, now, before);
-  outcome.expires_at = entry_expiry(outcome.execution, submission.idempotency_ttl);
-  return outcome;
-}
-
 QueueName queue_of(const Submission& submission) {
   return {submission.execution.name_space, submission.execution.queue, submission.execution.kind};
 }
 
-SubmitOutcome answer_with_owner(Workspace& workspace, const LedgerEntry& entry) {
-  SubmitOutcome outcome;
-  const Execution* owner = workspace.owner_of(entry);
-  outcome.execution = owner ? *owner : execution_of(entry);
-  outcome.purged = owner == nullptr;
-  outcome.expires_at = workspace.dies_at(entry);
-  return outcome;
-}
+class SubmissionRows final : public rules::SubmitRows {
+ public:
+  explicit SubmissionRows(Workspace& workspace) : workspace_(workspace) {}
 
-// The same submission came before: its answer got lost.
-std::optional<SubmitOutcome> answer_of_before(Workspace& workspace, const Submission& submission) {
-  if (const Row* stored = workspace.find(submission.execution.id)) {
-    if (const LedgerEntry* entry = workspace.entry_owned_by(stored->execution)) {
-      return answer_with_owner(workspace, *entry);
-    }
-    SubmitOutcome outcome;
-    outcome.execution = stored->execution;
-    return outcome;
-  }
-  if (const LedgerEntry* entry = workspace.entry_owned_by(submission.execution)) {
-    return answer_with_owner(workspace, *entry);
-  }
-  return std::nullopt;
-}
+  Time now() override { return workspace_.now(); }
+  const QueuePolicies& policies() override { return workspace_.policies(); }
 
-SubmitOutcome create(Workspace& workspace, const Submission& submission, const LedgerEntry* before) {
-  SubmitOutcome outcome = created(submission, workspace.now(), before);
-  if (submission.dry_run) return outcome;
-  if (outcome.execution.identity) workspace.put_entry(outcome.execution, outcome.expires_at);
-  Row row;
-  row.execution = outcome.execution;
-  row.queue_no = workspace.queue_no(queue_of(submission));
-  workspace.add(std::move(row));
-  return outcome;
-}
-
-// Nothing, if it would have to change something and may not.
-std::optional<SubmitOutcome> decide(Workspace& workspace, const Submission& submission, bool may_change) {
-  if (auto outcome = answer_of_before(workspace, submission)) return outcome;
-  const bool refuses_change = !may_change && !submission.dry_run;
-  const auto& identity = submission.execution.identity;
-  const LedgerEntry* entry = identity ? workspace.entry(identity->hash) : nullptr;
-  if (!entry || !workspace.is_live(*entry)) {
-    if (refuses_change) return std::nullopt;
-    return create(workspace, submission, entry);
+  const LedgerEntry* entry(const Execution& execution) override { return workspace_.entry(execution.identity->hash); }
+  const Execution* owner(const LedgerEntry& entry) override { return workspace_.owner_of(entry); }
+  const Execution* stored(const ExecutionId& id, const LedgerEntry*) override {
+    const Row* row = workspace_.find(id);
+    return row ? &row->execution : nullptr;
   }
 
-  const LedgerEntry before = *entry;
-  const ExecutionId owner_id = entry->owner;
-  const Execution* owner = workspace.owner_of(*entry);
-  const Verdict verdict = hapax::decide(owner ? owner->status : entry->tombstone->status, submission.reuse);
-  if (verdict == Verdict::duplicate) {
-    SubmitOutcome outcome = answer_with_owner(workspace, *entry);
-    outcome.kind = meet_owner(submission, outcome.execution);
-    return outcome;
+  Effects cancel(const ExecutionId& id) override {
+    Execution& owner = workspace_.find(id)->execution;
+    const Duration grace = policies().of(owner.name_space, owner.queue).cancel_grace;
+    Effects effects;
+    if (request_cancel(owner, grace, now())) workspace_.settle(id, effects);
+    return effects;
   }
-  if (refuses_change) return std::nullopt;
-  Effects effects;
-  if (verdict == Verdict::cancel_owner && !submission.dry_run) {
-    Row& row = *workspace.find(owner_id);
-    const Duration grace = workspace.policies().of(owner->name_space, owner->queue).cancel_grace;
-    if (request_cancel(row.execution, grace, workspace.now())) workspace.settle(owner_id, effects);
+  void add(const Submission& submission, const Execution& execution, const std::optional<LedgerEntry>& entry) override {
+    if (entry) workspace_.put_entry(execution, entry->expires_at);
+    Row row;
+    row.execution = execution;
+    row.queue_no = workspace_.queue_no(queue_of(submission));
+    workspace_.add(std::move(row));
   }
-  SubmitOutcome outcome = create(workspace, submission, &before);
-  outcome.effects = std::move(effects);
-  outcome.superseded = owner_id;
-  return outcome;
-}
+
+ private:
+  Workspace& workspace_;
+};
 
 // Tells the items of a batch apart: what an earlier one has touched must wait for it.
 class Touched {
@@ -320,7 +278,7 @@ class SubmitBatch {
       if (const auto id = cells.raw_if<ExecutionId>()) added.emplace(*id, cells.raw<Spot>());
     }
     for (const std::size_t i : tried) {
-      if (added.contains(submissions_[i].execution.id)) outcomes_[i] = created(submissions_[i], now_);
+      if (added.contains(submissions_[i].execution.id)) outcomes_[i] = rules::created(submissions_[i], now_);
     }
     return added;
   }
@@ -375,6 +333,7 @@ class SubmitBatch {
     collect(items, hashes, ids);
     return runner_.read([&](Workspace& workspace) {
       workspace.read_identities(hashes, ids);
+      SubmissionRows rows(workspace);
       std::vector<std::size_t> rest;
       Touched touched;
       std::size_t known = 0;
@@ -382,7 +341,7 @@ class SubmitBatch {
       for (const std::size_t i : items) {
         const Execution& execution = submissions_[i].execution;
         auto outcome =
-            cancels || touched.contains(execution) ? std::nullopt : decide(workspace, submissions_[i], false);
+            cancels || touched.contains(execution) ? std::nullopt : rules::find_answer(rows, submissions_[i]);
         if (outcome) {
           outcomes_[i] = *std::move(outcome);
           ++known;
@@ -427,7 +386,8 @@ class SubmitBatch {
 }  // namespace
 
 SubmitOutcome submit_locked(Workspace& workspace, const Submission& submission) {
-  return decide(workspace, submission, true).value();
+  SubmissionRows rows(workspace);
+  return rules::submit(rows, submission);
 }
 
 std::vector<SubmitOutcome> Submit::operator()(std::span<const Submission> submissions, Waiters& waiters) {

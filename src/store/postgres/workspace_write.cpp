@@ -23,8 +23,10 @@ Statement update_state(const std::string& table) {
                       unnest(state_rows(), 1, "g"), lookup_place(table, "id", "g.id", "s"))};
 }
 
-const Statement kInsertFacts{"insert_executions", fmt::format("{} FROM {}", insert_facts(names(kFactColumns, "g"), "g"),
-                                                              unnest(fact_rows(), 1, "g"))};
+const Statement kInsertFacts{
+    "insert_executions",
+    fmt::format("{} FROM {}", insert_facts(fact_rows().columns, names(fact_rows().columns, "g"), "g"),
+                unnest(fact_rows(), 1, "g"))};
 const Statement kInsertOpen = insert_statement("open", state_rows());
 const Statement kInsertClosed = insert_statement("closed", state_rows());
 const Statement kUpdateOpen = update_state("open");
@@ -248,7 +250,10 @@ void Workspace::write_rows() {
     const Row::Place goal = slot.is_erased                    ? Row::Place::nowhere
                             : is_closed(row.execution.status) ? Row::Place::closed
                                                               : Row::Place::open;
-    if (row.stored == Row::Place::nowhere) write_facts(facts, row);
+    if (row.stored == Row::Place::nowhere) {
+      write_facts(facts, row);
+      facts.next().raw_if(row.execution.superseded);
+    }
     if (goal == row.stored) {
       write_state_row(goal == Row::Place::open ? updated_open : updated_closed, row, false);
       continue;

@@ -128,6 +128,7 @@ void members(Archive& archive, Execution& execution) {
   archive("timeout_ms", execution.timeout);
   archive("deadline_at", execution.deadline_at);
   archive("created_at", execution.created_at);
+  archive("superseded", execution.superseded);
   archive("status", execution.status);
   archive("run_at", execution.run_at);
   archive("attempt", execution.attempt);
@@ -255,6 +256,7 @@ void members(Archive& archive, Record& record) {
   archive("task_id", entry.owner);
   archive("task_key", task_key);
   archive("created_at", entry.created_at);
+  archive("drawn_until", record.drawn_until);
   archive("expires_at", entry.expires_at);
   archive("task_type", record.task_type);
   archive("input_hash", entry.input_hash);

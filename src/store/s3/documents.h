@@ -42,7 +42,8 @@ struct TaskDocument {
 struct Record {
   std::string name;  // where it lies; not part of its content
   LedgerEntry entry;
-  std::optional<std::string> key;  // as the caller gave it
+  std::optional<Time> drawn_until;  // the latest time at which the id of an earlier owner was drawn
+  std::optional<std::string> key;   // as the caller gave it
   std::string task_type;
   bool ready = false;
   std::optional<std::string> task;

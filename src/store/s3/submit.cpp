@@ -1,8 +1,8 @@
 #include <set>
 
-#include "core/reuse.h"
 #include "core/transition.h"
 #include "store/new_execution.h"
+#include "store/rules/submit.h"
 #include "store/s3/in_flight.h"
 #include "store/s3/verbs.h"
 
@@ -10,88 +10,56 @@ namespace hapax::s3 {
 
 namespace {
 
-SubmitOutcome answer_with_owner(Workspace& workspace, const LedgerEntry& entry) {
-  SubmitOutcome outcome;
-  const TaskDocument* owner = workspace.task(entry.owner);
-  outcome.purged = owner == nullptr;
-  if (owner || entry.tombstone) outcome.execution = owner ? owner->execution : execution_of(entry);
-  outcome.expires_at = workspace.dies_at(entry);
-  return outcome;
+// Whether the id was drawn after those of all that ever owned the identity. Then none of them was stored under it.
+bool is_younger(const ExecutionId& id, const Record& record) {
+  const Time latest = std::max(record.entry.created_at, record.drawn_until.value_or(Time()));
+  return record.entry.owner != id && id.drawn_at() > latest;
 }
 
-// The time that a UUIDv7 begins with.
-Time made_at(const ExecutionId& id) {
-  std::int64_t ms = 0;
-  for (std::size_t i = 0; i < 6; ++i) ms = ms << 8 | id.bytes[i];
-  return from_ms(ms);
-}
+class Rows final : public rules::SubmitRows {
+ public:
+  explicit Rows(Workspace& workspace) : workspace_(workspace) {}
 
-// The same submission came before: its answer got lost. `record` is that of its identity, if it has one. An id that is younger
-// than the ledger entry of another owner cannot have been stored before that one was made: no need to look.
-std::optional<SubmitOutcome> answer_of_before(Workspace& workspace, const Submission& submission,
-                                              const Record* record) {
-  const ExecutionId& id = submission.execution.id;
-  if (record && record->entry.owner == id) return answer_with_owner(workspace, record->entry);
-  if (record && made_at(id) > record->entry.created_at) return std::nullopt;
-  const TaskDocument* stored = workspace.task(id);
-  if (!stored) return std::nullopt;
-  if (const Record* owned = workspace.record_owned_by(stored->execution)) {
-    return answer_with_owner(workspace, owned->entry);
+  Time now() override { return workspace_.now(); }
+  const QueuePolicies& policies() override { return workspace_.policies(); }
+
+  const LedgerEntry* entry(const Execution& execution) override {
+    record_ = workspace_.record_for(execution);
+    return record_ ? &record_->entry : nullptr;
   }
-  SubmitOutcome outcome;
-  outcome.execution = stored->execution;
-  return outcome;
-}
-
-Effects cancel_owner(Workspace& workspace, const ExecutionId& id) {
-  Execution& owner = workspace.task(id)->execution;
-  const Duration grace = workspace.policies().of(owner.name_space, owner.queue).cancel_grace;
-  request_cancel(owner, grace, workspace.now());
-  Effects effects;
-  settle_closed(workspace, id, effects);
-  return effects;
-}
-
-SubmitOutcome create(Workspace& workspace, const Submission& submission, const LedgerEntry* before = nullptr) {
-  SubmitOutcome outcome;
-  if (const TaskDocument* stored = submission.dry_run ? nullptr : workspace.task(submission.execution.id)) {
-    outcome.execution = stored->execution;  // an id of long ago, never written over
-    return outcome;
+  const Execution* owner(const LedgerEntry& entry) override {
+    const TaskDocument* owner = workspace_.task(entry.owner);
+    return owner ? &owner->execution : nullptr;
   }
-  outcome.execution = new_execution(submission, workspace.now(), before);
-  if (outcome.execution.identity) {
-    const LedgerEntry entry = new_entry(outcome.execution, submission.idempotency_ttl);
-    outcome.expires_at = dies_at(entry, &outcome.execution, workspace.policies().retention(outcome.execution));
-    if (!submission.dry_run) workspace.put_record(outcome.execution, entry);
+  const Execution* stored(const ExecutionId& id, const LedgerEntry* entry) override {
+    if (entry && record_ && entry == &record_->entry && is_younger(id, *record_)) return nullptr;
+    const TaskDocument* stored = workspace_.task(id);
+    return stored ? &stored->execution : nullptr;
   }
-  if (!submission.dry_run) workspace.insert(outcome.execution);
-  return outcome;
-}
+
+  Effects cancel(const ExecutionId& id) override {
+    Execution& owner = workspace_.task(id)->execution;
+    const Duration grace = policies().of(owner.name_space, owner.queue).cancel_grace;
+    request_cancel(owner, grace, now());
+    Effects effects;
+    settle_closed(workspace_, id, effects);
+    return effects;
+  }
+  void add(const Submission&, const Execution& execution, const std::optional<LedgerEntry>& entry) override {
+    if (entry) workspace_.put_record(execution, *entry);
+    workspace_.insert(execution);
+  }
+
+ private:
+  Workspace& workspace_;
+  const Record* record_ = nullptr;  // whose entry was asked for last
+};
 
 }  // namespace
 
 SubmitOutcome submit(Workspace& workspace, const Submission& submission) {
-  const auto& identity = submission.execution.identity;
-  const Record* record = identity ? workspace.record_for(submission.execution) : nullptr;
-  if (auto outcome = answer_of_before(workspace, submission, record)) return *std::move(outcome);
-  if (!record) return create(workspace, submission);
-
-  const LedgerEntry entry = record->entry;
-  const TaskDocument* owner = workspace.task(entry.owner);
-  const bool is_gone = !owner && !entry.tombstone;
-  if (is_gone || !workspace.is_live(entry)) return create(workspace, submission, &entry);
-  const Verdict verdict = decide(owner ? owner->execution.status : entry.tombstone->status, submission.reuse);
-  if (verdict == Verdict::duplicate) {
-    SubmitOutcome outcome = answer_with_owner(workspace, entry);
-    outcome.kind = meet_owner(submission, outcome.execution);
-    return outcome;
-  }
-  Effects effects;
-  if (verdict == Verdict::cancel_owner && !submission.dry_run) effects = cancel_owner(workspace, entry.owner);
-  SubmitOutcome outcome = create(workspace, submission, &entry);
-  outcome.effects = std::move(effects);
-  outcome.superseded = entry.owner;
-  return outcome;
+  Rows rows(workspace);
+  return rules::submit(rows, submission);
 }
 
 namespace {

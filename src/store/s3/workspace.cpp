@@ -228,7 +228,11 @@ Record* Workspace::record_owned_by(const Execution& execution) {
 Record& Workspace::put_record(const Execution& owner, const LedgerEntry& entry) {
   const std::string name = record_name(owner);
   RecordSlot& place = slot(name);
+  std::optional<Time> drawn_until;
+  if (place.record)
+    drawn_until = std::max(place.record->drawn_until.value_or(Time()), place.record->entry.owner.drawn_at());
   place.record.emplace();
+  place.record->drawn_until = drawn_until;
   place.record->name = name;
   place.record->entry = entry;
   place.record->key = owner.idempotency_key;

@@ -17,7 +17,7 @@ namespace hapax::sqlite {
 const char* const kStateColumns = HAPAX_STATE_COLUMNS;
 const char* const kAllColumns = HAPAX_STATE_COLUMNS
     ", e.strategy, e.scope_tag, e.scope_name, e.type, e.idempotency_key, e.parent_workflow_id, e.input_hash, "
-    "coalesce(e.input, (SELECT l.input FROM large_inputs l WHERE l.seq = e.seq)), e.fact_sum";
+    "coalesce(e.input, (SELECT l.input FROM large_inputs l WHERE l.seq = e.seq)), e.fact_sum, e.superseded";
 
 #undef HAPAX_STATE_COLUMNS
 
@@ -26,8 +26,9 @@ INSERT INTO executions (
   seq, id, queue_no, kind, status, priority, run_at, due_at, attempt, attempt_limit, max_attempts,
   retry_initial_ms, retry_factor, retry_max_ms, timeout_ms, deadline_at, created_at,
   worker, concurrency_key, identity_hash, parent, step, awaited, strategy, scope_tag, scope_name,
-  type, key_hash, idempotency_key, parent_workflow_id, input_hash, input, state_sum, fact_sum, run_in_ms)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  type, key_hash, idempotency_key, parent_workflow_id, input_hash, input, state_sum, fact_sum, run_in_ms,
+  superseded)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO NOTHING)sql";
 
 const char* const kUpdateExecution = R"sql(
@@ -118,6 +119,7 @@ void read_all(const Run& run, Row& row) {
   e.parent_workflow_id = run.text(39);
   e.input_hash = run.bytes<InputHash>(40);
   e.input = run.text(41);
+  e.superseded = run.bytes_if<ExecutionId>(43);
   if (run.is_null(42)) {  // written by an earlier version
     e.damaged = e.damaged || sha256(e.input) != e.input_hash.bytes;
   } else {
@@ -161,7 +163,7 @@ void bind_new(Run& run, const Row& row) {
     run.bind(e.input);
   }
   run.bind(std::int64_t{checksum_of_new(e)}).bind(std::int64_t{checksum_of_facts(e)});
-  run.bind(row.run_in);
+  run.bind(row.run_in).bind(e.superseded);
 }
 
 void bind_state(Run& run, const Row& row, Time now) {

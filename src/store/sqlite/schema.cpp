@@ -406,7 +406,10 @@ ALTER TABLE activity_runs ADD COLUMN event_source TEXT;
 ALTER TABLE activity_runs ADD COLUMN event_hash BLOB;  -- SHA-256 of type, source, subject and data
 )sql";
 
-constexpr std::array<Migration, 11> kMigrations{{{1, kTasks},
+// So that a submission which comes again under its id is told again whom it superseded.
+constexpr const char* kSuperseded = "ALTER TABLE executions ADD COLUMN superseded BLOB;";
+
+constexpr std::array<Migration, 12> kMigrations{{{1, kTasks},
                                                  {2, kWorkflows},
                                                  {3, kReports},
                                                  {4, kActivities},
@@ -416,7 +419,8 @@ constexpr std::array<Migration, 11> kMigrations{{{1, kTasks},
                                                  {8, kRates},
                                                  {9, kCommittedTurns},
                                                  {10, kCounted},
-                                                 {11, kEventsOfRuns}}};
+                                                 {11, kEventsOfRuns},
+                                                 {12, kSuperseded}}};
 
 bool is_empty(Connection& connection) {
   return connection.read_integer("SELECT count(*) FROM sqlite_schema") == 0 &&

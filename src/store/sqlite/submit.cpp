@@ -1,109 +1,89 @@
-#include "core/reuse.h"
+#include <list>
+
 #include "core/transition.h"
 #include "store/new_execution.h"
+#include "store/rules/submit.h"
 #include "store/sqlite/verbs.h"
 
 namespace hapax::sqlite {
 
 namespace {
 
-Row new_row(Batch& batch, const Submission& submission) {
+Row new_row(Batch& batch, const Submission& submission, const Execution& execution) {
   return {.seq = batch.tables.next_seq(),
-          .queue_no = batch.tables.queue_no(submission.execution.name_space, submission.execution.queue,
-                                            submission.execution.kind),
-          .execution = new_execution(submission, batch.now),
+          .queue_no = batch.tables.queue_no(execution.name_space, execution.queue, execution.kind),
+          .execution = execution,
           .run_in = submission.run_at ? std::nullopt : std::optional(submission.delay)};
 }
 
-SubmitOutcome answer_with(Batch& batch, Held held) {
-  const Execution* owner = held.owner ? &held.owner->execution : nullptr;
-  SubmitOutcome outcome;
-  outcome.expires_at = dies_at(held.entry, owner, retention_of_owner(batch.policies, held));
-  outcome.purged = owner == nullptr;
-  outcome.execution = owner ? std::move(held.owner->execution) : execution_of(held.entry);
-  return outcome;
-}
+class Rows final : public rules::SubmitRows {
+ public:
+  explicit Rows(Batch& batch) : batch_(batch) {}
 
-// The same submission came before, and its answer got lost.
-SubmitOutcome answer_of_before(Batch& batch, const ExecutionId& id) {
-  Row stored = batch.tables.load_all(id).value();
-  if (stored.execution.identity) {
-    auto held = batch.tables.find_identity(stored.execution.identity->hash);
-    if (held && held->entry.owner == id) return answer_with(batch, *std::move(held));
+  Time now() override { return batch_.now; }
+  const QueuePolicies& policies() override { return batch_.policies; }
+
+  const LedgerEntry* entry(const Execution& execution) override {
+    const IdentityHash& hash = execution.identity->hash;
+    if (const Held* known = find(hash)) return &known->entry;
+    auto held = batch_.tables.find_identity(hash);
+    return held ? &held_.emplace_back(*std::move(held)).entry : nullptr;
   }
-  SubmitOutcome outcome;
-  outcome.execution = std::move(stored.execution);
-  return outcome;
-}
+  const Execution* owner(const LedgerEntry& entry) override {
+    const Held& held = *find(entry.identity.hash);
+    return held.owner ? &held.owner->execution : nullptr;
+  }
+  const Execution* stored(const ExecutionId& id, const LedgerEntry*) override {
+    if (!stored_ && batch_.tables.exists(id)) stored_ = batch_.tables.load_all(id);
+    return stored_ ? &stored_->execution : nullptr;
+  }
 
-SubmitOutcome created(const Submission& submission, Row row, std::optional<ExecutionId> superseded = std::nullopt,
-                      Effects effects = {}) {
-  SubmitOutcome outcome;
-  outcome.expires_at = entry_expiry(row.execution, submission.idempotency_ttl);
-  outcome.execution = std::move(row.execution);
-  outcome.superseded = superseded;
-  outcome.effects = std::move(effects);
-  return outcome;
-}
+  Effects cancel(const ExecutionId& owner) override {
+    Row row = batch_.tables.load_all(owner).value();
+    const std::size_t known = row.execution.failed_attempts.size();
+    const Duration grace = batch_.policies.of(row.execution.name_space, row.execution.queue).cancel_grace;
+    Effects effects;
+    if (request_cancel(row.execution, grace, batch_.now)) settle(batch_, row, known, effects);
+    return effects;
+  }
+  void add(const Submission& submission, const Execution& execution, const std::optional<LedgerEntry>& entry) override {
+    const Row row = new_row(batch_, submission, execution);
+    if (entry) batch_.tables.put_identity(entry->identity.hash, row.seq, entry->expires_at);
+    batch_.tables.insert(row);
+  }
 
-// The identity has an entry: dead, or of an owner that stands for the submission or makes way for it.
-SubmitOutcome meet(Batch& batch, const Submission& submission, Row row) {
-  Tables& tables = batch.tables;
-  const Execution& execution = submission.execution;
-  if (tables.exists(execution.id)) return answer_of_before(batch, execution.id);
-
-  const IdentityHash& hash = execution.identity->hash;
-  Held held = tables.find_identity(hash).value();
-  if (held.entry.owner == execution.id) return answer_with(batch, std::move(held));
-
-  const Execution* owner = held.owner ? &held.owner->execution : nullptr;
-  std::optional<ExecutionId> superseded;
-  Effects effects;
-  if (is_live(held.entry, owner, retention_of_owner(batch.policies, held), batch.now)) {
-    const Verdict verdict = decide(owner ? owner->status : held.entry.tombstone->status, submission.reuse);
-    if (verdict == Verdict::duplicate) {
-      SubmitOutcome outcome = answer_with(batch, std::move(held));
-      outcome.kind = meet_owner(submission, outcome.execution);
-      return outcome;
+ private:
+  const Held* find(const IdentityHash& hash) const {
+    for (const Held& held : held_) {
+      if (held.entry.identity.hash == hash) return &held;
     }
-    superseded = held.entry.owner;
-    if (verdict == Verdict::cancel_owner) {
-      const std::size_t known = owner->failed_attempts.size();
-      const Duration grace = batch.policies.of(owner->name_space, owner->queue).cancel_grace;
-      if (request_cancel(held.owner->execution, grace, batch.now)) settle(batch, *held.owner, known, effects);
-      row.seq = tables.next_seq();
-    }
+    return nullptr;
   }
-  row.execution = new_execution(submission, batch.now, &held.entry);
-  tables.put_identity(hash, row.seq, entry_expiry(row.execution, submission.idempotency_ttl));
-  tables.insert(row);
-  return created(submission, std::move(row), superseded, std::move(effects));
-}
 
-SubmitOutcome submit_for_real(Batch& batch, const Submission& submission) {
-  Row row = new_row(batch, submission);
-  const auto& identity = submission.execution.identity;
-  const auto expires_at = entry_expiry(row.execution, submission.idempotency_ttl);
-  if (identity && !batch.tables.insert_identity(identity->hash, row.seq, expires_at)) {
-    return meet(batch, submission, std::move(row));
-  }
-  if (batch.tables.insert(row)) return created(submission, std::move(row));
+  Batch& batch_;
+  std::list<Held> held_;
+  std::optional<Row> stored_;
+};
+
+// Most are new: to insert tells it in one step. Nothing, if the identity or the id is there already.
+std::optional<SubmitOutcome> create_new(Batch& batch, const Submission& submission) {
+  SubmitOutcome outcome = rules::created(submission, batch.now);
+  const auto& identity = outcome.execution.identity;
+  const Row row = new_row(batch, submission, outcome.execution);
+  if (identity && !batch.tables.insert_identity(identity->hash, row.seq, outcome.expires_at)) return std::nullopt;
+  if (batch.tables.insert(row)) return outcome;
   if (identity) batch.tables.erase_identity(identity->hash);
-  return answer_of_before(batch, submission.execution.id);
+  return std::nullopt;
 }
 
 }  // namespace
 
 SubmitOutcome submit(Batch& batch, const Submission& submission) {
-  if (!submission.dry_run) return submit_for_real(batch, submission);
-  Connection& connection = batch.tables.connection();
-  connection.exec("SAVEPOINT dry_run");
-  SubmitOutcome outcome = submit_for_real(batch, submission);
-  connection.exec("ROLLBACK TO dry_run");
-  connection.exec("RELEASE dry_run");
-  batch.tables.forget();
-  outcome.effects = {};
-  return outcome;
+  if (!submission.dry_run) {
+    if (auto outcome = create_new(batch, submission)) return *std::move(outcome);
+  }
+  Rows rows(batch);
+  return rules::submit(rows, submission);
 }
 
 bool release_identity(Batch& batch, const std::string& name_space, const IdentityHash& hash) {

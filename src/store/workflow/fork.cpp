@@ -34,6 +34,7 @@ Execution fresh(Execution copy) {
   copy.parent.reset();
   copy.step = 0;
   copy.parent_workflow_id.clear();
+  copy.superseded.reset();
   copy.awaited = false;
   copy.deadline_at.reset();
   copy.status = Status::pending;

@@ -166,6 +166,7 @@ void go_on_as(RunRows& rows, Execution& run, const Turn::Continued& continued, E
   next.worker.clear();
   next.lease_secret.reset();
   next.run = RunState();
+  next.superseded.reset();
 
   close_run(run, Status::completed, rows.now());
   run.run.continued_as = next.id;

@@ -1,0 +1,118 @@
+#include "store/rules/submit.h"
+
+#include "core/reuse.h"
+#include "store/new_execution.h"
+
+namespace hapax::rules {
+
+namespace {
+
+Duration retention(SubmitRows& rows, const LedgerEntry& entry, const Execution* owner) {
+  if (owner) return rows.policies().retention(*owner);
+  return rows.policies().retention(entry.name_space, entry.tombstone->queue, entry.tombstone->kind);
+}
+
+// Neither the owner nor a tombstone: somebody else than Hapax has deleted the owner.
+bool is_abandoned(const LedgerEntry& entry, const Execution* owner) { return !owner && !entry.tombstone; }
+
+SubmitOutcome describe_owner(SubmitRows& rows, const LedgerEntry& entry) {
+  const Execution* owner = rows.owner(entry);
+  SubmitOutcome outcome;
+  outcome.execution = owner ? *owner : execution_of(entry);
+  outcome.purged = owner == nullptr;
+  outcome.expires_at = dies_at(entry, owner, retention(rows, entry, owner));
+  return outcome;
+}
+
+// What is known of the execution that was created under the id. Its identity may belong to another one by now.
+std::optional<SubmitOutcome> find_first(SubmitRows& rows, const ExecutionId& id, const LedgerEntry* entry) {
+  if (const Execution* stored = rows.stored(id, entry)) {
+    SubmitOutcome first;
+    first.execution = *stored;
+    const LedgerEntry* own = first.execution.identity ? rows.entry(first.execution) : nullptr;
+    return own && own->owner == id ? describe_owner(rows, *own) : first;
+  }
+  const bool was_purged = entry && entry->owner == id && !is_abandoned(*entry, rows.owner(*entry));
+  return was_purged ? std::optional(describe_owner(rows, *entry)) : std::nullopt;
+}
+
+// The same id is the same submission, whatever its key, strategy or reuse: it gets its first answer again. A step is named by its
+// run, and is not submitted by anybody who could draw an id for it.
+std::optional<SubmitOutcome> answer_again(SubmitRows& rows, const Submission& submission, const LedgerEntry* entry) {
+  const Execution& sent = submission.execution;
+  std::optional<SubmitOutcome> first = find_first(rows, sent.id, entry);
+  if (!first) return std::nullopt;
+  first->superseded = first->execution.superseded;
+  if (sent.parent) return first;
+  if (first->execution.name_space != sent.name_space) {
+    first.emplace().kind = SubmitOutcome::Kind::id_taken;
+  } else if (first->execution.kind != sent.kind || first->execution.type != sent.type ||
+             first->execution.input_hash != sent.input_hash) {
+    first->kind = SubmitOutcome::Kind::conflict;
+  }
+  return first;
+}
+
+// Whether the identity that the submission meets is held.
+bool is_held(SubmitRows& rows, const LedgerEntry& entry) {
+  const Execution* owner = rows.owner(entry);
+  return !is_abandoned(entry, owner) && is_live(entry, owner, retention(rows, entry, owner), rows.now());
+}
+
+Verdict judge(SubmitRows& rows, const LedgerEntry& entry, Reuse reuse) {
+  const Execution* owner = rows.owner(entry);
+  return decide(owner ? owner->status : entry.tombstone->status, reuse);
+}
+
+SubmitOutcome create(SubmitRows& rows, const Submission& submission, const LedgerEntry* before,
+                     const std::optional<ExecutionId>& superseded = std::nullopt) {
+  SubmitOutcome outcome;
+  outcome.execution = new_execution(submission, rows.now(), before);
+  outcome.execution.superseded = outcome.superseded = superseded;
+  std::optional<LedgerEntry> entry;
+  if (outcome.execution.identity) entry = new_entry(outcome.execution, submission.idempotency_ttl);
+  if (entry) outcome.expires_at = entry->expires_at;
+  if (!submission.dry_run) rows.add(submission, outcome.execution, entry);
+  return outcome;
+}
+
+}  // namespace
+
+std::optional<SubmitOutcome> find_answer(SubmitRows& rows, const Submission& submission) {
+  const LedgerEntry* entry = submission.execution.identity ? rows.entry(submission.execution) : nullptr;
+  if (auto first = answer_again(rows, submission, entry)) return first;
+  if (!entry || !is_held(rows, *entry)) return std::nullopt;
+  if (judge(rows, *entry, submission.reuse) != Verdict::duplicate) return std::nullopt;
+  SubmitOutcome outcome = describe_owner(rows, *entry);
+  outcome.kind = meet_owner(submission, outcome.execution);
+  return outcome;
+}
+
+SubmitOutcome submit(SubmitRows& rows, const Submission& submission) {
+  if (auto answer = find_answer(rows, submission)) return *std::move(answer);
+  const LedgerEntry* entry = submission.execution.identity ? rows.entry(submission.execution) : nullptr;
+  if (entry) {
+    // An entry may have said that there is no need to look for the id. What is created must be the first of its id for certain.
+    if (auto first = answer_again(rows, submission, nullptr)) return *std::move(first);
+    entry = rows.entry(submission.execution);
+  }
+  if (!entry) return create(rows, submission, nullptr);
+  const LedgerEntry before = *entry;
+  if (!is_held(rows, before)) return create(rows, submission, &before);
+
+  Effects effects;
+  const bool cancels = judge(rows, before, submission.reuse) == Verdict::cancel_owner;
+  if (cancels && !submission.dry_run) effects = rows.cancel(before.owner);
+  SubmitOutcome outcome = create(rows, submission, &before, before.owner);
+  outcome.effects = std::move(effects);
+  return outcome;
+}
+
+SubmitOutcome created(const Submission& submission, Time now) {
+  SubmitOutcome outcome;
+  outcome.execution = new_execution(submission, now);
+  outcome.expires_at = entry_expiry(outcome.execution, submission.idempotency_ttl);
+  return outcome;
+}
+
+}  // namespace hapax::rules
