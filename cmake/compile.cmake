@@ -36,6 +36,19 @@ if(HAPAX_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
+# hapax_split_debug(TARGET): in a release, what is linked is code, and its debug information lies beside it in FILE.debug, where gdb
+# finds it.
+function(hapax_split_debug target)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+    return()
+  endif()
+  add_custom_command(TARGET ${target} POST_BUILD
+    COMMAND ${CMAKE_OBJCOPY} --only-keep-debug --compress-debug-sections $<TARGET_FILE:${target}>
+            $<TARGET_FILE:${target}>.debug
+    COMMAND ${CMAKE_OBJCOPY} --strip-debug --add-gnu-debuglink=$<TARGET_FILE:${target}>.debug $<TARGET_FILE:${target}>
+    VERBATIM)
+endfunction()
+
 # hapax_library(NAME SOURCES... DEPENDS ...): one folder, one library. Headers are found from src/.
 function(hapax_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})

@@ -21,6 +21,7 @@ set_target_properties(hapax_shared PROPERTIES
   VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}
   LINK_DEPENDS ${HAPAX_EXPORTS})
+hapax_split_debug(hapax_shared)
 target_compile_features(hapax_shared INTERFACE cxx_std_20)
 target_include_directories(hapax_shared INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
