@@ -9,7 +9,7 @@
 #include "core/field.h"
 #include "engine/backfill.h"
 #include "engine/start_run.h"
-#include "store/activity_rules.h"
+#include "store/rules/activity_rules.h"
 
 namespace hapax {
 

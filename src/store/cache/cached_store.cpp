@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "store/cache/redis_keeper.h"
-#include "store/new_execution.h"
+#include "store/rules/new_execution.h"
 
 namespace hapax {
 

@@ -1,6 +1,6 @@
 #include "store/memory/activity_tables.h"
 
-#include "store/activity_rules.h"
+#include "store/rules/activity_rules.h"
 
 namespace hapax::memory {
 

@@ -3,8 +3,8 @@
 
 #include "core/rate.h"
 #include "core/transition.h"
-#include "store/hand_out.h"
 #include "store/memory/verbs.h"
+#include "store/rules/hand_out.h"
 
 namespace hapax::memory {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <mutex>
 
-#include "store/hand_out.h"
 #include "store/memory/activity_tables.h"
 #include "store/memory/tables.h"
 #include "store/memory/verbs.h"
 #include "store/returned_permits.h"
+#include "store/rules/hand_out.h"
 
 namespace hapax {
 namespace {

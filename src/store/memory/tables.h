@@ -17,8 +17,8 @@
 #include "core/ledger.h"
 #include "core/policy.h"
 #include "core/rate.h"
+#include "store/rules/workflow.h"
 #include "store/store.h"
-#include "store/workflow/rules.h"
 
 namespace hapax::memory {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "store/memory/verbs.h"
-#include "store/workflow/rules.h"
-#include "store/workflow/run_rows.h"
+#include "store/rules/run_rows.h"
+#include "store/rules/workflow.h"
 
 namespace hapax::memory {
 

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "core/hash.h"
-#include "store/activity_rules.h"
 #include "store/postgres/rows.h"
+#include "store/rules/activity_rules.h"
 
 namespace hapax::postgres {
 

@@ -10,7 +10,7 @@
 #include "store/postgres/sealed.h"
 #include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
-#include "store/workflow/rules.h"
+#include "store/rules/workflow.h"
 
 namespace hapax::postgres {
 

@@ -2,7 +2,7 @@
 
 #include "store/postgres/run_rows.h"
 #include "store/postgres/verbs.h"
-#include "store/workflow/rules.h"
+#include "store/rules/workflow.h"
 
 namespace hapax::postgres {
 

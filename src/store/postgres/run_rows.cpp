@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "store/postgres/verbs.h"
-#include "store/workflow/rules.h"
+#include "store/rules/workflow.h"
 
 namespace hapax::postgres {
 

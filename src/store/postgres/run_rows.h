@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "store/postgres/workspace.h"
-#include "store/workflow/run_rows.h"
+#include "store/rules/run_rows.h"
 
 namespace hapax::postgres {
 

@@ -10,7 +10,7 @@
 #include "core/workflow.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/rows.h"
-#include "store/workflow/run_rows.h"
+#include "store/rules/run_rows.h"
 
 namespace hapax::postgres {
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "store/hand_out.h"
 #include "store/postgres/workspace.h"
+#include "store/rules/hand_out.h"
 
 namespace hapax::postgres {
 

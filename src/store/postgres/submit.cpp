@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "core/transition.h"
-#include "store/new_execution.h"
 #include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
+#include "store/rules/new_execution.h"
 #include "store/rules/submit.h"
 
 namespace hapax::postgres {

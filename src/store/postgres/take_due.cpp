@@ -7,10 +7,10 @@
 #include <exception>
 #include <mutex>
 
-#include "store/hand_out.h"
 #include "store/postgres/due.h"
 #include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
+#include "store/rules/hand_out.h"
 
 namespace hapax::postgres {
 

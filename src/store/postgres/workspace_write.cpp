@@ -5,7 +5,7 @@
 
 #include "store/postgres/run_rows.h"
 #include "store/postgres/workspace.h"
-#include "store/workflow/rules.h"
+#include "store/rules/workflow.h"
 
 namespace hapax::postgres {
 

@@ -1,7 +1,7 @@
 #include "store/rules/submit.h"
 
 #include "core/reuse.h"
-#include "store/new_execution.h"
+#include "store/rules/new_execution.h"
 
 namespace hapax::rules {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
-#include "store/activity_rules.h"
 #include "store/call_deadline.h"
+#include "store/rules/activity_rules.h"
 #include "store/s3/archive.h"
 #include "store/s3/names.h"
 

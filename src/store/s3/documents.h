@@ -11,8 +11,8 @@
 #include "core/rate.h"
 #include "core/report.h"
 #include "core/workflow.h"
-#include "store/workflow/rules.h"
-#include "store/workflow/run_rows.h"
+#include "store/rules/run_rows.h"
+#include "store/rules/workflow.h"
 
 namespace hapax::s3 {
 

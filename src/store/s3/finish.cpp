@@ -4,9 +4,9 @@
 #include "core/rate.h"
 #include "core/transition.h"
 #include "store/returned_permits.h"
+#include "store/rules/workflow.h"
 #include "store/s3/in_flight.h"
 #include "store/s3/verbs.h"
-#include "store/workflow/rules.h"
 
 namespace hapax::s3 {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "core/transition.h"
-#include "store/new_execution.h"
+#include "store/rules/new_execution.h"
+#include "store/rules/run_rows.h"
+#include "store/rules/workflow.h"
 #include "store/s3/verbs.h"
-#include "store/workflow/rules.h"
-#include "store/workflow/run_rows.h"
 
 namespace hapax::s3 {
 

@@ -1,7 +1,7 @@
 #include <set>
 
 #include "core/transition.h"
-#include "store/new_execution.h"
+#include "store/rules/new_execution.h"
 #include "store/rules/submit.h"
 #include "store/s3/in_flight.h"
 #include "store/s3/verbs.h"

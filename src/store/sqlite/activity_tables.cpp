@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "store/activity_rules.h"
+#include "store/rules/activity_rules.h"
 
 namespace hapax::sqlite {
 

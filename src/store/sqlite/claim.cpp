@@ -8,7 +8,7 @@
 
 #include "core/rate.h"
 #include "core/transition.h"
-#include "store/hand_out.h"
+#include "store/rules/hand_out.h"
 #include "store/sqlite/run_tables.h"
 #include "store/sqlite/verbs.h"
 

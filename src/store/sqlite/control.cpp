@@ -1,5 +1,5 @@
+#include "store/rules/workflow.h"
 #include "store/sqlite/verbs.h"
-#include "store/workflow/rules.h"
 
 namespace hapax::sqlite {
 

@@ -2,9 +2,9 @@
 
 #include <map>
 
+#include "store/rules/workflow.h"
 #include "store/sqlite/run_tables.h"
 #include "store/sqlite/verbs.h"
-#include "store/workflow/rules.h"
 
 namespace hapax::sqlite {
 

@@ -9,8 +9,8 @@
 
 #include "core/workflow.h"
 #include "store/page.h"
+#include "store/rules/run_rows.h"
 #include "store/sqlite/rows.h"
-#include "store/workflow/run_rows.h"
 
 namespace hapax::sqlite {
 

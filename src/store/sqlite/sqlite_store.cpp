@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "store/hand_out.h"
+#include "store/rules/hand_out.h"
 #include "store/sqlite/activity_tables.h"
 #include "store/sqlite/fair_lock.h"
 #include "store/sqlite/run_tables.h"

@@ -1,7 +1,7 @@
 #include <list>
 
 #include "core/transition.h"
-#include "store/new_execution.h"
+#include "store/rules/new_execution.h"
 #include "store/rules/submit.h"
 #include "store/sqlite/verbs.h"
 

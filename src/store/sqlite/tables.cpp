@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "core/checksum.h"
+#include "store/rules/workflow.h"
 #include "store/sqlite/activity_tables.h"
 #include "store/sqlite/run_tables.h"
 #include "store/sqlite/verbs.h"
-#include "store/workflow/rules.h"
 
 namespace hapax::sqlite {
 

@@ -1,8 +1,8 @@
 #include <set>
 #include <string>
 
-#include "store/workflow/rules.h"
-#include "store/workflow/step.h"
+#include "store/rules/step.h"
+#include "store/rules/workflow.h"
 
 namespace hapax {
 

@@ -1,7 +1,7 @@
 // What turns, resuming and forking do alike.
 #pragma once
 
-#include "store/workflow/run_rows.h"
+#include "store/rules/run_rows.h"
 
 namespace hapax {
 

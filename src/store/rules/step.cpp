@@ -1,10 +1,10 @@
-#include "store/workflow/step.h"
+#include "store/rules/step.h"
 
 #include <fmt/format.h>
 
 #include "core/reuse.h"
 #include "core/transition.h"
-#include "store/workflow/rules.h"
+#include "store/rules/workflow.h"
 
 namespace hapax {
 

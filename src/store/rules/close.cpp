@@ -1,6 +1,6 @@
 #include "core/transition.h"
-#include "store/workflow/rules.h"
-#include "store/workflow/step.h"
+#include "store/rules/step.h"
+#include "store/rules/workflow.h"
 
 namespace hapax {
 

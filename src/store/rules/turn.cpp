@@ -5,9 +5,9 @@
 
 #include "core/retry.h"
 #include "core/transition.h"
-#include "store/hand_out.h"
-#include "store/workflow/rules.h"
-#include "store/workflow/step.h"
+#include "store/rules/hand_out.h"
+#include "store/rules/step.h"
+#include "store/rules/workflow.h"
 
 namespace hapax {
 

@@ -2,8 +2,8 @@
 // cancels, resumes, forks or signals. Each runs within one transaction of the store.
 #pragma once
 
+#include "store/rules/run_rows.h"
 #include "store/store.h"
-#include "store/workflow/run_rows.h"
 
 namespace hapax {
 
