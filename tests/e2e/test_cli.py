@@ -416,7 +416,7 @@ def test_bash_completes_commands_flags_and_values(tmp_path):
 
     assert completed("hapax", "su") == ["submit"]
     assert completed("hapax", "submit", "t", "--reuse", "re") == ["reject", "replace"]
-    assert completed("hapax", "submit", "--id") == ["--identity", "--identity-field"]
+    assert completed("hapax", "submit", "--id") == ["--id", "--identity", "--identity-field"]
     assert completed("hapax", "queues", "un") == ["unpause"]
     assert "--url" in completed("hapax", "queues", "set", "--")
     assert completed("hapax", "list", "--status", "can") == ["cancelled"]

@@ -65,7 +65,7 @@ def check_include(path, target):
     if to[0] != folder and to[0] not in MAY_INCLUDE.get(folder, set()):
         return f"{folder}/ must not include {to[0]}/"
     if to[0] == "store" and len(to) > 2:
-        own = folder == "store" and (to[1] == "workflow" or (len(path.parts) > 3 and path.parts[2] == to[1]))
+        own = to[1] == "rules" or (folder == "store" and len(path.parts) > 3 and path.parts[2] == to[1])
         if not own and folder != "open":
             return "only open/, bench/ and tests name a store implementation; include store/store.h"
     return None
