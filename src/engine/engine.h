@@ -48,6 +48,7 @@ struct SubmitRequest {
   std::optional<std::string> concurrency_key;
   bool dry_run = false;
   std::optional<ExecutionId> id;  // a UUIDv7 drawn by whoever submits; sent again under it, it is the same submission
+  bool brief = false;             // if it is a duplicate, its answer may be without payloads (result_omitted)
 };
 
 // Why a submission is the same as another one, and for how long.
@@ -61,6 +62,7 @@ struct Receipt {
   bool created = false;
   Execution execution;
   bool result_expired = false;  // the execution was purged: only its id, status and times are left
+  bool result_omitted = false;  // the same is told of the execution, which has more: the batch's answer is long enough
   std::optional<Match> match;   // absent: always unique
   bool dry_run = false;
 };
@@ -83,6 +85,7 @@ struct Refusal {
   std::string pointer;                  // the field at fault, for the 400s
   std::optional<Execution> existing;    // for the 409s
   std::optional<InputHash> input_hash;  // idempotency_conflict: of this submission
+  bool result_omitted = false;          // task_already_completed: as in a receipt
 };
 
 using SubmitResult = std::variant<Receipt, Refusal>;

@@ -174,6 +174,7 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
   submission.run_at = request.run_at;
   submission.delay = request.delay.value_or(Duration(0));
   submission.dry_run = request.dry_run;
+  submission.brief = request.brief;
   if (request.deadline) {
     if (const auto* at = std::get_if<Time>(&*request.deadline)) execution.deadline_at = *at;
     if (const auto* after = std::get_if<Duration>(&*request.deadline)) submission.deadline = *after;
@@ -222,10 +223,15 @@ SubmitResult answer(SubmitOutcome outcome, const Asked& asked) {
   }
   if (outcome.kind == SubmitOutcome::Kind::conflict) return conflict(std::move(outcome.execution), asked);
   const bool created = outcome.kind == SubmitOutcome::Kind::created;
-  if (!created && asked.on_duplicate == OnDuplicate::error) return already(std::move(outcome.execution));
+  if (!created && asked.on_duplicate == OnDuplicate::error) {
+    Refusal refusal = already(std::move(outcome.execution));
+    refusal.result_omitted = outcome.omitted && refusal.code == Refusal::Code::task_already_completed;
+    return refusal;
+  }
   Receipt receipt;
   receipt.created = created;
   receipt.result_expired = outcome.purged;
+  receipt.result_omitted = outcome.omitted;
   receipt.dry_run = asked.dry_run;
   if (outcome.execution.identity) {
     receipt.match = Match{*outcome.execution.identity, outcome.expires_at, outcome.superseded};

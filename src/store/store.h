@@ -78,6 +78,7 @@ struct Submission {
   Duration delay{};                  // added to now where run_at is absent
   std::optional<Duration> deadline;  // from creation; unless the execution has a deadline_at
   bool dry_run = false;              // answer as if, change nothing
+  bool brief = false;                // of a batch: see answer_budget.h
 };
 
 struct SubmitOutcome {
@@ -91,6 +92,7 @@ struct SubmitOutcome {
   Kind kind = Kind::created;  // `created` also for one that comes again under its id
   Execution execution;        // the new one, or the owner of the identity, which may be damaged
   bool purged = false;        // only a tombstone of the owner is left: `execution` has no input, result or attempts
+  bool omitted = false;  // `execution` is without input, result, error and attempts: the answers to a batch are bounded
   std::optional<Time> expires_at;         // of the ledger entry, as far as known
   std::optional<ExecutionId> superseded;  // the owner that made way
   Effects effects;                        // of cancelling it

@@ -47,6 +47,7 @@ Refusal read_refusal(const Json& document) {
   refusal.message = text(document, "message").value_or("");
   refusal.pointer = text(document, "pointer").value_or("");
   refusal.input_hash = parsed(document, "input_hash", InputHash::parse);
+  refusal.result_omitted = flag(document, "result_omitted");
   if (const auto id = parsed(document, "existing_execution_id", ExecutionId::parse)) {
     Execution existing;
     existing.id = *id;
@@ -72,6 +73,7 @@ Receipt read_receipt(const Json& document) {
   Receipt receipt;
   receipt.created = flag(document, "created");
   receipt.result_expired = flag(document, "result_expired");
+  receipt.result_omitted = flag(document, "result_omitted");
   receipt.dry_run = flag(document, "dry_run");
   receipt.execution = read_member(document, "execution", read_execution);
   if (const Json* match = present(document, "match")) {

@@ -106,6 +106,7 @@ void expect_same(const Receipt& read, const Receipt& written) {
   EXPECT_EQ(read.created, written.created);
   EXPECT_EQ(read.dry_run, written.dry_run);
   EXPECT_EQ(read.result_expired, written.result_expired);
+  EXPECT_EQ(read.result_omitted, written.result_omitted);
   EXPECT_EQ(read.execution, written.execution);
   ASSERT_EQ(read.match.has_value(), written.match.has_value());
   if (!written.match) return;
@@ -141,6 +142,29 @@ TEST(RoundTrip, AReceiptOfAPurgedExecutionIsWhatItsTombstoneTells) {
   receipt.match = Match{entry.identity, kNoon + 24h, {}};
   const SubmitResult read = through(SubmitResult(receipt), write_submit_result, read_submit_result);
   expect_same(std::get<Receipt>(read), receipt);
+}
+
+TEST(RoundTrip, WhatIsOmittedIsSaid) {
+  Receipt receipt;
+  receipt.result_omitted = true;
+  receipt.execution.id = test_id(5);
+  receipt.execution.name_space = "default";
+  receipt.execution.type = "charge";
+  receipt.execution.queue = "payments";
+  receipt.execution.status = Status::completed;
+  receipt.execution.created_at = receipt.execution.run_at = kNoon;
+  receipt.execution.finished_at = kNoon + 1s;
+  receipt.execution.input_hash = hash_input("1");
+  const SubmitResult read = through(SubmitResult(receipt), write_submit_result, read_submit_result);
+  expect_same(std::get<Receipt>(read), receipt);
+
+  Refusal refusal;
+  refusal.code = Refusal::Code::task_already_completed;
+  refusal.existing = receipt.execution;
+  refusal.result_omitted = true;
+  const SubmitResult refused = through(SubmitResult(refusal), write_submit_result, read_submit_result);
+  EXPECT_TRUE(std::get<Refusal>(refused).result_omitted);
+  EXPECT_EQ(std::get<Refusal>(refused).existing->result, std::nullopt);
 }
 
 TEST(RoundTrip, RefusalsOfEveryCode) {

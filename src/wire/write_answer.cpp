@@ -177,10 +177,12 @@ void write_receipt(JsonWriter& out, const Receipt& receipt) {
   out.key("created").boolean(receipt.created);
   time_member(out, "deduplicated_from", receipt.created ? std::nullopt : std::optional(receipt.execution.created_at));
   out.key("execution");
-  receipt.result_expired ? write_tombstone(out, receipt.execution) : write_execution(out, receipt.execution);
+  const bool in_short = receipt.result_expired || receipt.result_omitted;
+  in_short ? write_tombstone(out, receipt.execution) : write_execution(out, receipt.execution);
   out.key("match");
   receipt.match ? write_match(out, *receipt.match) : static_cast<void>(out.null());
   if (receipt.result_expired) out.key("result_expired").boolean(true);
+  if (receipt.result_omitted) out.key("result_omitted").boolean(true);
   if (receipt.dry_run) out.key("dry_run").boolean(true);
   out.end_object();
 }
@@ -199,6 +201,7 @@ void write_refusal(JsonWriter& out, const Refusal& refusal) {
   if (refusal.code == Refusal::Code::task_already_completed) {
     time_member(out, "completed_at", existing.finished_at);
     if (existing.result) out.key("result").raw(*existing.result);
+    if (refusal.result_omitted) out.key("result_omitted").boolean(true);
   }
   if (refusal.code == Refusal::Code::idempotency_conflict) {
     out.key("input_hash");

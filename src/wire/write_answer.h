@@ -16,7 +16,7 @@ void write_execution(JsonWriter& out, const Execution& execution);
 // {"executions","damaged"?,"next_cursor"}
 void write_page(JsonWriter& out, const Page& page);
 
-// What is left of a purged one: id, names, status, times, input hash.
+// What is left of a purged one, and all that a receipt says with result_omitted: id, names, status, times, input hash.
 void write_tombstone(JsonWriter& out, const Execution& execution);
 
 void write_receipt(JsonWriter& out, const Receipt& receipt);

@@ -72,6 +72,22 @@ TEST_P(Pages, OneThatIsLargerThanAPageIsAPageOfItsOwn) {
   EXPECT_THAT(claimed_ids(), ElementsAre(large));
 }
 
+TEST_P(Pages, DuplicatesOfABatchGoWithoutPayloadsWhereTheirBytesAreEnough) {
+  const auto task = [] { return Task().key("k").input(big_json('x', kPageBytes * 3 / 8)); };
+  const Execution owner = submitted(task());
+  std::vector<Submission> batch{task(), task(), task(), task()};
+  for (int i = 0; i < 3; ++i) batch.at(i).brief = true;
+  const auto outcomes = store().submit(batch);
+  std::vector<bool> omitted;
+  for (const SubmitOutcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.kind, SubmitOutcome::Kind::duplicate);
+    EXPECT_EQ(outcome.execution.id, owner.id);
+    EXPECT_EQ(outcome.execution.input.empty(), outcome.omitted);
+    omitted.push_back(outcome.omitted);
+  }
+  EXPECT_THAT(omitted, ElementsAre(false, false, true, false));
+}
+
 TEST_P(Pages, ResultsCountToo) {
   for (int i = 0; i < kMany; ++i) {
     submitted(Task());

@@ -57,3 +57,24 @@ def test_list_on_the_command_line_pages_on_by_itself(loaded, tmp_path):
     listed = Command(tmp_path, ["--url", f"http://127.0.0.1:{server.port}"]).ok("list", "--limit", "1000", "--json").json
     assert [execution["id"] for execution in listed["executions"]] == list(reversed(ids))
     assert listed["next_cursor"] is None
+
+
+def test_a_batch_of_duplicates_of_large_results_gets_a_receipt_each(start_server):
+    server = start_server()
+    caller = Caller(server)
+    created = caller.create("t", idempotency_key="k", queue="q")["id"]
+    lease = caller.http.post("/v1/claims", {"queues": ["q"]}).json["claims"][0]["lease"]
+    assert caller.http.post("/v1/claims/finish", {"outcomes": [{"lease": lease, "result": LARGE}]}).status == 200
+    task = {"type": "t", "idempotency_key": "k", "queue": "q"}
+
+    answer = caller.batch(*[task] * COUNT, {**task, "on_duplicate": "error"}, {**task, "idempotency_key": "new"})
+    assert len(answer.body) < 10 * MIB
+    *duplicates, refused, new = answer.json["receipts"]
+    assert [receipt["execution"]["id"] for receipt in duplicates] == [created] * COUNT
+    assert [receipt.get("result_omitted", False) for receipt in duplicates] == [False] * 2 + [True] * (COUNT - 2)
+    assert duplicates[0]["execution"]["result"] == LARGE
+    assert duplicates[-1]["execution"]["status"] == "completed" and "result" not in duplicates[-1]["execution"]
+    assert refused["error"] == "TaskAlreadyCompleted" and refused["result_omitted"]
+    assert new["created"] and "result_omitted" not in new
+    assert peak_bytes(server) < 120 * MIB
+    assert caller.http.post("/v1/tasks", task).json["execution"]["result"] == LARGE  # alone it has all of it

@@ -53,6 +53,7 @@ void submit_batch(Backend& backend, Request& request, const Responder& responder
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     try {
       requests.push_back(parse_submit(std::move(tasks[i]), fmt::format("/tasks/{}", i)));
+      requests.back().brief = true;
     } catch (const InvalidField& error) {
       JsonWriter out;
       write_invalid_field(out, error);

@@ -1,4 +1,5 @@
 #include "store/cache/cached_store.h"
+#include "store/answer_budget.h"
 
 #include <algorithm>
 #include <atomic>
@@ -105,9 +106,11 @@ class RedisCachedStore final : public CachedStore {
     }
     const Time now = store_->now();
     const auto rules = policies();
+    AnswerBudget budget;
     for (std::size_t n = 0; n < cached.size(); ++n) {
       const auto& [i, identity] = cached[n];
       if (owners[n] == identity.owner.id) answered[i] = meet(submissions[i], identity, *rules, now);
+      if (answered[i]) answered[i] = budget.bound(submissions[i], *std::move(answered[i]));
       ++(answered[i] ? hits_ : refuted_);
     }
     return answered;

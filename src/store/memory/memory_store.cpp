@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "store/answer_budget.h"
 #include "store/memory/activity_tables.h"
 #include "store/memory/tables.h"
 #include "store/memory/verbs.h"
@@ -28,7 +29,11 @@ class MemoryStore final : public Store {
   bool hands_out() const override { return true; }
 
   std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
-    return for_each<SubmitOutcome>(submissions, memory::submit, &waiters);
+    AnswerBudget budget;
+    const auto submit_one = [&](Tables& tables, const Submission& submission, Time now) {
+      return budget.bound(submission, memory::submit(tables, submission, now));
+    };
+    return for_each<SubmitOutcome>(submissions, submit_one, &waiters);
   }
   std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override {
     return for_each<ClaimOutcome>(requests, memory::claim);
@@ -130,9 +135,8 @@ class MemoryStore final : public Store {
   void watch(std::function<void()>) override {}
 
  private:
-  template <class Outcome, class Item>
-  std::vector<Outcome> for_each(std::span<const Item> items, Outcome (*verb)(Tables&, const Item&, Time),
-                                Waiters* waiters = nullptr) {
+  template <class Outcome, class Item, class Verb>
+  std::vector<Outcome> for_each(std::span<const Item> items, Verb verb, Waiters* waiters = nullptr) {
     const std::lock_guard lock(mutex_);
     const Time now = clock_.now();
     std::vector<Outcome> outcomes;

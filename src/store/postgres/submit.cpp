@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/transition.h"
+#include "store/answer_budget.h"
 #include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
 #include "store/rules/new_execution.h"
@@ -331,7 +332,9 @@ class SubmitBatch {
     std::vector<IdentityHash> hashes;
     std::vector<ExecutionId> ids;
     collect(items, hashes, ids);
+    const AnswerBudget before = budget_;
     return runner_.read([&](Workspace& workspace) {
+      budget_ = before;
       workspace.read_identities(hashes, ids);
       SubmissionRows rows(workspace);
       std::vector<std::size_t> rest;
@@ -343,7 +346,7 @@ class SubmitBatch {
         auto outcome =
             cancels || touched.contains(execution) ? std::nullopt : rules::find_answer(rows, submissions_[i]);
         if (outcome) {
-          outcomes_[i] = *std::move(outcome);
+          outcomes_[i] = budget_.bound(submissions_[i], *std::move(outcome));
           ++known;
         } else {
           touched.add(execution);
@@ -361,11 +364,13 @@ class SubmitBatch {
     std::vector<ExecutionId> ids;
     collect(items, hashes, ids);
     const std::vector<ClaimOutcome> before = waiters_.outcomes;
+    const AnswerBudget budget_before = budget_;
     runner_.transact([&](Workspace& workspace) {
+      budget_ = budget_before;
       workspace.lock_identities(hashes, ids);
       std::set<ExecutionId> ready;
       for (const std::size_t i : items) {
-        outcomes_[i] = submit_locked(workspace, submissions_[i]);
+        outcomes_[i] = budget_.bound(submissions_[i], submit_locked(workspace, submissions_[i]));
         add_ready(submissions_[i], outcomes_[i], ready);
       }
       waiters_.outcomes = before;
@@ -378,6 +383,7 @@ class SubmitBatch {
   std::span<const Submission> submissions_;
   Waiters& waiters_;
   std::vector<SubmitOutcome> outcomes_;
+  AnswerBudget budget_;
   Time now_;  // of the last statement that created any
   bool any_created_ = false;
   std::size_t known_ = 0, taken_over_ = 0;

@@ -1,6 +1,8 @@
+#include <mutex>
 #include <set>
 
 #include "core/transition.h"
+#include "store/answer_budget.h"
 #include "store/rules/new_execution.h"
 #include "store/rules/submit.h"
 #include "store/s3/in_flight.h"
@@ -161,9 +163,13 @@ std::vector<SubmitOutcome> submit(const Batch& batch, std::span<const Submission
     return std::pair(identity ? identity->hash : IdentityHash(),
                      identity ? ExecutionId() : submissions[i].execution.id);
   };
+  AnswerBudget budget;
+  std::mutex mutex;
   for_each_in_flight(submissions.size(), batch.in_flight, identity_of, [&](std::size_t i) {
     if (outcomes[i]) return;
-    outcomes[i] = transact(batch, [&](Workspace& workspace) { return submit(workspace, submissions[i]); });
+    auto outcome = transact(batch, [&](Workspace& workspace) { return submit(workspace, submissions[i]); });
+    const std::lock_guard lock(mutex);
+    outcomes[i] = budget.bound(submissions[i], std::move(outcome));
   });
   std::vector<SubmitOutcome> answers;
   for (auto& outcome : outcomes) answers.push_back(*std::move(outcome));

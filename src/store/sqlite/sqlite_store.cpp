@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "store/answer_budget.h"
 #include "store/rules/hand_out.h"
 #include "store/sqlite/activity_tables.h"
 #include "store/sqlite/fair_lock.h"
@@ -71,8 +72,9 @@ class SqliteStore final : public Store {
 
   std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
     return write([&](Batch& batch, WriterSession&) {
-      auto outcomes =
-          for_each<SubmitOutcome>(submissions, [&](const Submission& item) { return sqlite::submit(batch, item); });
+      AnswerBudget budget;
+      auto outcomes = for_each<SubmitOutcome>(
+          submissions, [&](const Submission& item) { return budget.bound(item, sqlite::submit(batch, item)); });
       hand_out(batch, submissions, outcomes, waiters);
       return outcomes;
     });
