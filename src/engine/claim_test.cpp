@@ -60,9 +60,13 @@ class ClaimDeskTest : public testing::Test {
                                 .lease = kLong,
                                 .wait = kLong},
                                [promise](Answer<std::vector<Claimed>> answer) {
-                                 std::vector<ExecutionId> ids;
-                                 for (const Claimed& each : std::move(answer).get()) ids.push_back(each.execution.id);
-                                 promise->set_value(ids);
+                                 try {
+                                   std::vector<ExecutionId> ids;
+                                   for (const Claimed& each : std::move(answer).get()) ids.push_back(each.execution.id);
+                                   promise->set_value(ids);
+                                 } catch (const Failure&) {
+                                   promise->set_exception(std::current_exception());
+                                 }
                                });
     return call;
   }

@@ -1,6 +1,10 @@
 """What Schemathesis cannot read from openapi.json: formats of our own, and rules between members, which JSON Schema has no
 words for, or none that generators of clients understand. Loaded by SCHEMATHESIS_HOOKS."""
 
+import secrets
+import time
+import uuid
+
 import schemathesis
 from hypothesis import strategies as st
 
@@ -16,6 +20,12 @@ schemathesis.openapi.format("hapax-event-id", VISIBLE)
 schemathesis.openapi.format("hapax-deadline", st.sampled_from(["1h", "90s", "2099-01-27T12:00:00Z", "7d12h"]))
 schemathesis.openapi.format("hapax-cron", st.sampled_from(["0 9 * * 1-5", "*/15 * * * *", "30 0 4 1 1 *", "@daily"]))
 schemathesis.openapi.format("hapax-time-zone", st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]))
+
+
+def draw_id():
+    """A UUIDv7."""
+    number = time.time_ns() // 1_000_000 << 80 | 7 << 76 | secrets.randbits(12) << 64 | 0b10 << 62 | secrets.randbits(62)
+    return str(uuid.UUID(int=number))
 
 
 def present(document, *names):
@@ -62,7 +72,11 @@ def allowed_turns(body):
         steps = [command.get("step") for command in commands]
         if any(after != before + 1 for before, after in zip(steps, steps[1:])):
             return False
-        if not all(allowed_submission(command.get("start")) for command in commands):
+        starts = [command.get("start") for command in commands]
+        if not all(allowed_submission(start) for start in starts):
+            return False
+        # The server gives a step its id.
+        if any(isinstance(start, dict) and present(start, "id") for start in starts):
             return False
     return True
 
@@ -131,6 +145,9 @@ def before_call(context, case, kwargs):
     # A declared type may demand members of its submissions that others need not have: declare none that is submitted.
     if case.operation.definition.raw.get("operationId") in ("putType", "patchType") and is_positive(case):
         case.path_parameters["name"] = "declared"
+    # An id names one submission: one that is taken is refused with another input, or in another namespace.
+    if is_positive(case) and isinstance(case.body, dict) and present(case.body, "id"):
+        case.body["id"] = draw_id()
     # A long poll answers the same after a moment as after a minute, and nobody has the minute.
     for holder in (case.query, case.body):
         if isinstance(holder, dict) and isinstance(holder.get("wait"), str) and is_positive(case):
