@@ -199,7 +199,7 @@ int run_cli(std::vector<std::string> arguments, const Program& program) {
     program.err << app.help();
     return kUsage;
   }
-  // Whoever reads a log or a file of it may do so on a terminal.
+  // The output may be shown on a terminal later.
   const CLI::Option* json = chosen_command(app).get_option_no_throw("--json");
   std::optional<TerminalFilter> safe_json;
   if (json && json->count() > 0) safe_json.emplace(program.out);

@@ -62,8 +62,6 @@ void fill_random(void* data, std::size_t size) {
   }
 }
 
-// Layout: 48 bits of milliseconds, version 7, 12 + 14 bits of a counter that starts at random below half its range in each
-// millisecond, 48 random bits. A counter that runs out borrows the next millisecond.
 bool ExecutionId::is_v7() const { return bytes[6] >> 4 == 7 && bytes[8] >> 6 == 2; }
 
 Time ExecutionId::drawn_at() const {
@@ -72,6 +70,8 @@ Time ExecutionId::drawn_at() const {
   return from_ms(ms);
 }
 
+// Layout: 48 bits of milliseconds, version 7, 12 + 14 bits of a counter that starts at random below half its range in each
+// millisecond, 48 random bits. A counter that runs out borrows the next millisecond.
 ExecutionId IdGenerator::next(Time now) {
   constexpr std::uint32_t kCounterBits = 26;
   const auto random = random_for_id();

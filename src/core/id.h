@@ -23,7 +23,7 @@ struct ExecutionId {
   static std::optional<ExecutionId> parse(std::string_view text);  // any UUID, either case
 
   bool is_v7() const;
-  Time drawn_at() const;  // of a UUIDv7, by the clock of whoever drew it
+  Time drawn_at() const;  // of a UUIDv7, by the sender's clock
 };
 
 // Fills the range from the operating system's secure generator.

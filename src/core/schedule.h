@@ -87,8 +87,8 @@ struct SchedulePosition {
   void take_over(const CronTrigger& trigger, Time now);
   // What was planned is carried out, however long that took.
   void carried_out(Time now);
-  // Call it before begin_anew() when another schedule follows: the firings of this one that nobody has handled get rows
-  // as skipped. While those of an earlier change are not all written, a further change adds none.
+  // Call it before begin_anew() when another schedule follows. Firings of this one that were not handled get rows as
+  // skipped. While those of an earlier change are not all written, a further change adds none.
   void leave(const CronTrigger& trigger, Time now);
   // Goes on from there, with another expression or time zone. What is buffered stays; a stretch that is half compressed
   // is closed, its run is started with what it has. Needs the activity's id.

@@ -96,7 +96,7 @@ TEST_F(ActivitiesTest, AnotherExpressionNeverReplaysThePast) {
   EXPECT_THAT(runs_once_there(1), ElementsAre(disposed(Disposition::ran)));
 }
 
-// The configuration file has another expression when the server comes back: nobody has looked by the old one.
+// The configuration file has another expression when the server comes back, and the old one's firings were not handled.
 TEST_F(ActivitiesTest, WhatWasMissedBeforeAnotherExpressionHasItsRows) {
   options_.activities["a"] = cron("* * * * *");
   start();

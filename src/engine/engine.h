@@ -47,7 +47,7 @@ struct SubmitRequest {
   std::optional<std::variant<Duration, Time>> deadline;
   std::optional<std::string> concurrency_key;
   bool dry_run = false;
-  std::optional<ExecutionId> id;  // a UUIDv7 drawn by whoever submits; sent again under it, it is the same submission
+  std::optional<ExecutionId> id;  // a UUIDv7 drawn by the sender; the same id again is the same submission
   bool brief = false;             // if it is a duplicate, its answer may be without payloads (result_omitted)
 };
 

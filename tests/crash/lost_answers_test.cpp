@@ -181,7 +181,7 @@ class Scene {
   static inline IdGenerator ids_;
 };
 
-// As a caller does who is told that the store is not there, or that nobody knows what happened: the same again.
+// Sends the same again after a failure that is safe to retry, as a caller does.
 std::vector<SubmitResult> submit_until_known(Engine& engine, const std::vector<SubmitRequest>& requests) {
   for (int tries = 0;; ++tries) {
     try {

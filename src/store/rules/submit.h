@@ -34,7 +34,7 @@ SubmitOutcome submit(SubmitRows& rows, const Submission& submission);
 // submission has to be stored.
 std::optional<SubmitOutcome> find_answer(SubmitRows& rows, const Submission& submission);
 
-// The answer to one that is created and meets nobody.
+// The answer to a new submission whose identity and id were free.
 SubmitOutcome created(const Submission& submission, Time now);
 
 }  // namespace hapax::rules
