@@ -1,5 +1,5 @@
-// ./dev bench: how fast Hapax is on this machine, as ratios against bare loops over the same SQLite in the same run. The
-// measures are interleaved and repeated; figures are medians.
+// ./dev bench: how fast Hapax is on this machine, as ratios against bare loops over the same SQLite in the same run.
+// The measures are interleaved and repeated; figures are medians.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -24,7 +24,8 @@ endif()
 
 find_program(HAPAX_CCACHE ccache)
 if(HAPAX_CCACHE)
-  # Paths relative to the checkout, in the cache's keys and in the debug information: every clone and preset shares one cache.
+  # Paths relative to the checkout, in the cache's keys and in the debug information: every clone and preset shares one
+  # cache.
   set(HAPAX_CCACHE_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${HAPAX_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${HAPAX_CCACHE_LAUNCHER})
   set(CMAKE_C_COMPILER_LAUNCHER ${HAPAX_CCACHE_LAUNCHER})
@@ -36,8 +37,8 @@ if(HAPAX_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-# hapax_split_debug(TARGET): in a release, what is linked is code, and its debug information lies beside it in FILE.debug, where gdb
-# finds it.
+# hapax_split_debug(TARGET): in a release, what is linked is code, and its debug information lies beside it in
+# FILE.debug, where gdb finds it.
 function(hapax_split_debug target)
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
     return()

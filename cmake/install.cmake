@@ -1,12 +1,12 @@
 # What is installed: the program, the library for outside programs, and what a system needs to run a server.
 #
-#   cmake --install BUILD --prefix DIR      the program, libhapax, its headers, CMake and pkg-config files, the systemd unit
+#   cmake --install BUILD --prefix DIR      program, libhapax, headers, CMake and pkg-config files, systemd unit
 #   cmake --install BUILD --component system    /etc/hapax/hapax.toml, wherever the rest went; the .deb has it
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# libhapax: everything behind include/hapax in one shared library that shows its public names and nothing else. The tests under
-# sanitizers link the static libraries instead.
+# libhapax: everything behind include/hapax in one shared library that shows its public names and nothing else. The
+# tests under sanitizers link the static libraries instead.
 if(HAPAX_SANITIZE)
   add_library(hapax::hapax ALIAS hapax_sdk)
   return()

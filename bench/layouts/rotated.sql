@@ -1,4 +1,5 @@
--- Layout C: as B, but what is kept lies in parts by its id, which is by its time: a part goes as a whole when its time is over.
+-- Layout C: as B, but what is kept lies in parts by its id, which is by its time: a part goes as a whole when its time
+-- is over.
 \ir hot_table.sql
 ALTER TABLE executions RENAME TO whole;
 DROP INDEX keys;

@@ -1,4 +1,5 @@
-// hapax_peer: one measure of bench/peers on Hapax. Takes the arguments of the peers' scripts and prints the same line of JSON.
+// hapax_peer: one measure of bench/peers on Hapax. Takes the arguments of the peers' scripts and prints the same line
+// of JSON.
 //
 //   hapax_peer --measure drain --count 20000 --postgres postgres://…
 //   … --server build/bench/hapax     the same over HTTP, through a server of its own

@@ -21,7 +21,8 @@ ROOT = catalogue.FOLDER.parents[1]
 WANTED = 0.8
 SEED_SECONDS = 5
 
-# Copies of what a real load has left, under ids and hashes of their own: as if it had been so much longer. Ids go back in time.
+# Copies of what a real load has left, under ids and hashes of their own: as if it had been so much longer. Ids go back
+# in time.
 COPY_FUNCTIONS = """
 create or replace function copied_id(id uuid, copy int) returns uuid language sql immutable as $$
   select (lpad(to_hex(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint - 60000 * copy), 12, '0')

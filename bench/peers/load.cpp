@@ -218,7 +218,8 @@ void await_nothing_open(StoredWork& stored) {
   }
 }
 
-// As with the peers: whoever submitted the tasks starts a worker, in the same process, and the worker connects for itself.
+// As with the peers: whoever submitted the tasks starts a worker, in the same process, and the worker connects for
+// itself.
 LoadFigure drain(const LoadOptions& options) {
   {
     App app = open(options.url);

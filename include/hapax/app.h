@@ -129,10 +129,10 @@ class App {
     return submit_json(type_of(reinterpret_cast<const void*>(function)), to_json(input), options);
   }
 
-  // The same without waiting: for a caller that has many under way and no thread for each. `done` is called once, with a
-  // handle that throws on use what submit() would have thrown, and that is good as long as this app. It is called on a
-  // thread of the app's, so it must not block or throw, but it may submit the next one. An app that is closed meanwhile
-  // calls it before it is gone. What is wrong with the call itself is thrown at once.
+  // The same without waiting: for a caller that has many under way and no thread for each. `done` is called once, with
+  // a handle that throws on use what submit() would have thrown, and that is good as long as this app. It is called on
+  // a thread of the app's, so it must not block or throw, but it may submit the next one. An app that is closed
+  // meanwhile calls it before it is gone. What is wrong with the call itself is thrown at once.
   //
   //   app.submit_async("charge_card", order, hapax::key("charge-order-456"), [](const hapax::Handle& handle) { … });
   using Done = std::function<void(Handle)>;

@@ -57,8 +57,8 @@ struct SubmitOptions {
   std::optional<std::string> concurrency_key = {};
   bool dry_run = false;  // tell what would happen, and change nothing
 
-  // Of the submission itself; drawn anew if absent. Sent again under its id, as after an error that leaves the outcome unknown, it
-  // gets its first answer again, with a key or without.
+  // Of the submission itself; drawn anew if absent. Sent again under its id, as after an error that leaves the outcome
+  // unknown, it gets its first answer again, with a key or without.
   std::optional<std::string> id = {};
 };
 
@@ -77,8 +77,8 @@ struct WorkOptions {
   std::optional<Milliseconds> until_idle_for = {};  // return when there was nothing to do for so long
 
   // Workflows that wait are kept in memory, up to so many, the latest ones: they go on from where they are. Others are
-  // replayed from the start of their history. Each has a stack of so many bytes; only what it uses of that is memory. With 0,
-  // every turn is replayed, and no step is run within the turn that asks for it.
+  // replayed from the start of their history. Each has a stack of so many bytes; only what it uses of that is memory.
+  // With 0, every turn is replayed, and no step is run within the turn that asks for it.
   std::size_t kept_workflows = 1000;
   std::size_t workflow_stack_bytes = 256 * 1024;
 };

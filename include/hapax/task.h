@@ -43,8 +43,8 @@ class Handle {
   }
   std::string result_json() const;  // the JSON text; empty if the task returned nothing
 
-  // Asks for the task to be cancelled: a pending one is at once, a running one hears of it. The request key makes a repeated
-  // call one cancel. True if this changed anything. retry() gives a failed one new attempts.
+  // Asks for the task to be cancelled: a pending one is at once, a running one hears of it. The request key makes a
+  // repeated call one cancel. True if this changed anything. retry() gives a failed one new attempts.
   bool cancel(std::string_view request_key) const;
   bool retry(std::string_view request_key) const;
 
@@ -65,12 +65,12 @@ class TaskContext {
   std::string type() const;
   std::int32_t attempt() const;  // 1 is the first
 
-  // Stable over all attempts of this task: hand it to the outside world as its idempotency key, so that a charge that was
-  // made by an attempt which then died is not made again by the next.
+  // Stable over all attempts of this task: hand it to the outside world as its idempotency key, so that a charge that
+  // was made by an attempt which then died is not made again by the next.
   std::string effect_key() const;
 
-  // Somebody asked for this task to be cancelled, its attempt's time is over, or the lease was lost. Long handlers look now
-  // and then, clean up, and throw hapax::Cancelled; whatever they return after a lost lease is refused.
+  // Somebody asked for this task to be cancelled, its attempt's time is over, or the lease was lost. Long handlers look
+  // now and then, clean up, and throw hapax::Cancelled; whatever they return after a lost lease is refused.
   bool cancel_requested() const;
 
  private:

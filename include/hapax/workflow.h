@@ -77,8 +77,8 @@ class Context {
   // idempotency hold beyond the workflow: a task that was completed under that key yields its stored result without
   // being run again.
   //
-  // Throws StepFailed when the task has failed (attempts and retries are the task's own), was cancelled or timed out, or
-  // when its result is not of the type that is asked for.
+  // Throws StepFailed when the task has failed (attempts and retries are the task's own), was cancelled or timed out,
+  // or when its result is not of the type that is asked for.
   template <class Result = void, class Input = std::nullptr_t>
   Result run(std::string_view type, const Input& input = {}, const SubmitOptions& options = {}) {
     return start<Result>(type, input, options).get();
@@ -164,8 +164,8 @@ class Context {
   Future<void> start_sleep_until(std::chrono::system_clock::time_point time) { return {*this, start_timer(time)}; }
 
   // Waits for a signal of that name (WorkflowHandle::signal) and gives what came with it. One that came earlier is
-  // taken, each once, in the order they came. With a time-out: nothing, if none has come by then. A payload that is no T
-  // throws StepFailed; the signal is taken all the same.
+  // taken, each once, in the order they came. With a time-out: nothing, if none has come by then. A payload that is no
+  // T throws StepFailed; the signal is taken all the same.
   template <class T = void>
   T wait_signal(std::string_view name) {
     return start_wait_signal<T>(name).get();
@@ -306,8 +306,8 @@ class WorkflowHandle {
   std::string result_json() const;  // the JSON text; empty if the workflow returned nothing
 
   // Calls `done` once when the workflow is closed, with a handle whose result() does not wait: it gives the result, or
-  // throws why there is none, be it that the start failed. `done` runs on a thread of the app's, so it must not block or throw, but it may start the
-  // next one. An app that is closed meanwhile calls it before it is gone.
+  // throws why there is none, be it that the start failed. `done` runs on a thread of the app's, so it must not block
+  // or throw, but it may start the next one. An app that is closed meanwhile calls it before it is gone.
   void when_closed(std::function<void(WorkflowHandle)> done) const;
 
   // Operations, each under a request key of yours: said twice with the same key, it happens once.

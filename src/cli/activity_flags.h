@@ -14,7 +14,8 @@ class ActivityFlags {
  public:
   void add(CLI::App& command);
 
-  // The definition they make. Reads the file; "-" is program.in. Throws CommandError that names the flag or the place in the file.
+  // The definition they make. Reads the file; "-" is program.in. Throws CommandError that names the flag or the place
+  // in the file.
   ActivitySettings settings(const Program& program) const;
 
  private:

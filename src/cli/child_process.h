@@ -29,10 +29,10 @@ struct ChildOutcome {
 constexpr std::size_t kMaxOutput = 8 << 20;
 constexpr std::size_t kKeptErrors = 4096;
 
-// Runs it in a process group of its own and waits. Cancelled, the group gets SIGTERM, and after the grace all that it has
-// started gets SIGKILL. A process that it left behind in the background is not waited for. All of them end with this
-// process, however it ends (supervisor.h). SIGPIPE must be ignored. Throws std::system_error if there is no process to be
-// had. May be called from several threads.
+// Runs it in a process group of its own and waits. Cancelled, the group gets SIGTERM, and after the grace all that it
+// has started gets SIGKILL. A process that it left behind in the background is not waited for. All of them end with
+// this process, however it ends (supervisor.h). SIGPIPE must be ignored. Throws std::system_error if there is no
+// process to be had. May be called from several threads.
 ChildOutcome run_child(const ChildCall& call);
 
 }  // namespace hapax

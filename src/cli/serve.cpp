@@ -131,8 +131,9 @@ std::vector<std::string> changed_for_restart(const Config& a, const Config& b) {
   return names;
 }
 
-// Takes over what can change while the server runs: tokens, hosts and the log's level. `started` is what the rest is compared with;
-// `guarded`: tokens are needed now. A file that is empty or gone, for a moment even, must not open the server to everybody.
+// Takes over what can change while the server runs: tokens, hosts and the log's level. `started` is what the rest is
+// compared with; `guarded`: tokens are needed now. A file that is empty or gone, for a moment even, must not open the
+// server to everybody.
 void reload(const Program& program, const ServeFlags& flags, const Config& started, Server& server, bool& guarded) {
   try {
     const Config config = flags.load(program.environment);

@@ -1,4 +1,5 @@
-// The server's log, on standard error. Warnings and errors that repeat are told once for each cause and second, with a count.
+// The server's log, on standard error. Warnings and errors that repeat are told once for each cause and second, with a
+// count.
 #pragma once
 
 #include <chrono>

@@ -18,8 +18,8 @@ struct Target {
   bool remote = false;
 };
 
-// The flags --url, --store, --store-file, --token, --token-file, --namespace, --config and --json. Must live as long as the command they were added
-// to.
+// The flags --url, --store, --store-file, --token, --token-file, --namespace, --config and --json. Must live as long as
+// the command they were added to.
 class TargetFlags {
  public:
   void add(CLI::App& command);
@@ -28,8 +28,8 @@ class TargetFlags {
   // ConfigError, BadUrl or Failure.
   Target open(const Program& program) const;
 
-  // The same; a store that is not there yet is created. For commands that put something into it. Where requests to the store are
-  // paid for, they are counted in `counts`.
+  // The same; a store that is not there yet is created. For commands that put something into it. Where requests to the
+  // store are paid for, they are counted in `counts`.
   Target open_or_create(const Program& program, std::shared_ptr<RequestCounts> counts = {}) const;
 
   // The same without opening: `engine` is left empty.

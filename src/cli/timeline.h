@@ -10,8 +10,8 @@
 
 namespace hapax {
 
-// Lines with their ends. What has no outcome yet is told as waiting, up to `now`, while the run is open. Where a width is given
-// no line is wider.
+// Lines with their ends. What has no outcome yet is told as waiting, up to `now`, while the run is open. Where a width
+// is given no line is wider.
 std::string render_timeline(const Execution& run, const std::vector<Event>& events, Time now, const Paint& paint,
                             std::optional<std::size_t> width = {});
 

@@ -42,8 +42,8 @@ class HttpClient {
   // cannot have reached the server, outcome_unknown if it may have.
   HttpAnswer send(const HttpRequest& request);
 
-  // A request that waits at the server. All of them share one thread, on which `done` is called, once, with the answer or
-  // what send() would have thrown; Failure::stopped if it was taken back. `done` must not block.
+  // A request that waits at the server. All of them share one thread, on which `done` is called, once, with the answer
+  // or what send() would have thrown; Failure::stopped if it was taken back. `done` must not block.
   class Call {
    public:
     virtual ~Call() = default;

@@ -58,8 +58,8 @@ void HttpExchange::prepare(const std::string& base_url, const std::vector<std::s
   if (request_.method != "GET") set_body();
 }
 
-// On a kept connection that breaks before the answer comes, curl sends the request again by itself. One that must not go
-// out twice is therefore read from a function that cannot start over.
+// On a kept connection that breaks before the answer comes, curl sends the request again by itself. One that must not
+// go out twice is therefore read from a function that cannot start over.
 void HttpExchange::set_body() {
   if (request_.method == "POST") {
     curl_easy_setopt(easy_, CURLOPT_POST, 1L);

@@ -32,9 +32,9 @@ class RemoteRefusal : public Failure {
 // Connects on the first call. All calls of this engine are for the namespace of the options, whatever they name. Throws
 // Failure::misuse if a token or namespace cannot be part of a request.
 //
-// Verbs with a Reply answer before they return, except a claim that waits: it answers on a thread that all of them share.
-// A claim that is cancelled while the server hands out tasks may leave them with leases that nobody holds; they come
-// back when those end.
+// Verbs with a Reply answer before they return, except a claim that waits: it answers on a thread that all of them
+// share. A claim that is cancelled while the server hands out tasks may leave them with leases that nobody holds; they
+// come back when those end.
 //
 // What a server does not tell is left out: lease secrets (but of claims), when a cancel was requested, what a finished
 // report led to, and the counters, which are zero.

@@ -1,4 +1,5 @@
-// What a server is told: hapax.toml, overridden by HAPAX_* variables, overridden by flags. docs/configuration.md has every key.
+// What a server is told: hapax.toml, overridden by HAPAX_* variables, overridden by flags. docs/configuration.md has
+// every key.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +60,8 @@ struct FlagValue {
 Config parse_config(std::string_view toml, const std::string& file, const Environment& environment,
                     const std::vector<FlagValue>& flags);
 
-// Reads `path`, else the file that HAPAX_CONFIG names, else hapax.toml in the working directory if there is one; then as
-// parse_config. Throws ConfigError, also for a named file that cannot be read.
+// Reads `path`, else the file that HAPAX_CONFIG names, else hapax.toml in the working directory if there is one; then
+// as parse_config. Throws ConfigError, also for a named file that cannot be read.
 Config load_config(const std::optional<std::string>& path, const Environment& environment,
                    const std::vector<FlagValue>& flags);
 

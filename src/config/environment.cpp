@@ -72,7 +72,8 @@ bool names_linked_port(std::string_view rest) {
 }
 
 // Kubernetes describes every service of a namespace to every container: a service called `hapax`, or `hapax-web`, sets
-// HAPAX_SERVICE_HOST, HAPAX_WEB_PORT_80_TCP_ADDR and so on. The value counts too: HAPAX_PORT=7373 is a person's mistake.
+// HAPAX_SERVICE_HOST, HAPAX_WEB_PORT_80_TCP_ADDR and so on. The value counts too: HAPAX_PORT=7373 is a person's
+// mistake.
 bool is_service_link(std::string_view variable, std::string_view value) {
   if (variable.ends_with("_SERVICE_HOST")) return true;
   if (variable.ends_with("_SERVICE_PORT") || variable.find("_SERVICE_PORT_") != std::string_view::npos) {

@@ -19,8 +19,8 @@ struct TokenSettings {
   bool operator==(const TokenSettings&) const = default;
 };
 
-// The table at that place of the configuration. The secret stands there, or in a variable, or in a file, without its last line
-// end. Throws InvalidField, which never tells the secret.
+// The table at that place of the configuration. The secret stands there, or in a variable, or in a file, without its
+// last line end. Throws InvalidField, which never tells the secret.
 TokenSettings read_token(const std::string& name, const Json& table, const std::string& at,
                          const Environment& environment);
 

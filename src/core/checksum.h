@@ -1,5 +1,5 @@
-// CRC-32C over what is stored: tells what came back as it was written from what did not. Stored with the data, so neither the
-// polynomial nor what is covered may change; a store that finds no checksum reads as before.
+// CRC-32C over what is stored: tells what came back as it was written from what did not. Stored with the data, so
+// neither the polynomial nor what is covered may change; a store that finds no checksum reads as before.
 #pragma once
 
 #include <cstdint>

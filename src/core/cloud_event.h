@@ -29,9 +29,10 @@ struct CloudEvent {
   // The event's id from now on, in its document too.
   void assign_id(std::string new_id);
 
-  // What makes it this event and no other, and what a second delivery is compared by: type, source, subject and data. Not its
-  // id; nor time, dataschema, datacontenttype, tracing and other extensions, which may differ between deliveries. The
-  // same body is the same data with whatever Content-Type: as JSON, as text that spells it or as Base64 of that.
+  // What makes it this event and no other, and what a second delivery is compared by: type, source, subject and data.
+  // Not its id; nor time, dataschema, datacontenttype, tracing and other extensions, which may differ between
+  // deliveries. The same body is the same data with whatever Content-Type: as JSON, as text that spells it or as Base64
+  // of that.
   EventHash hash() const;
 
   // What its runs are called by: see DedupeBy.

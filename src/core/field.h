@@ -14,7 +14,8 @@
 
 namespace hapax {
 
-// A member that is missing, unknown or of the wrong form. what() is a sentence without the place; pointer() is the place.
+// A member that is missing, unknown or of the wrong form. what() is a sentence without the place; pointer() is the
+// place.
 class InvalidField : public std::runtime_error {
  public:
   InvalidField(std::string pointer, const std::string& message, std::string code = "InvalidRequest")

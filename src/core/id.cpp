@@ -70,8 +70,8 @@ Time ExecutionId::drawn_at() const {
   return from_ms(ms);
 }
 
-// Layout: 48 bits of milliseconds, version 7, 12 + 14 bits of a counter that starts at random below half its range in each
-// millisecond, 48 random bits. A counter that runs out borrows the next millisecond.
+// Layout: 48 bits of milliseconds, version 7, 12 + 14 bits of a counter that starts at random below half its range in
+// each millisecond, 48 random bits. A counter that runs out borrows the next millisecond.
 ExecutionId IdGenerator::next(Time now) {
   constexpr std::uint32_t kCounterBits = 26;
   const auto random = random_for_id();

@@ -38,7 +38,8 @@ struct Scope {
   std::string to_string() const;
 };
 
-// A scope as one submission has it: with the name of its type or queue. The names of two scopes of different tags may be equal.
+// A scope as one submission has it: with the name of its type or queue. The names of two scopes of different tags may
+// be equal.
 struct NamedScope {
   Scope::Tag tag = Scope::Tag::type;
   std::string name;  // of the type, the queue or the custom scope; empty for global and workflow
@@ -55,8 +56,8 @@ struct Identity {
 
   bool operator==(const Identity&) const = default;
 
-  // A duplicate of the same key must bring the same input. The other strategies cannot conflict in theirs: strict is the
-  // input itself, contextual compares only the fields it names.
+  // A duplicate of the same key must bring the same input. The other strategies cannot conflict in theirs: strict is
+  // the input itself, contextual compares only the fields it names.
   bool compares_input() const { return strategy == Strategy::caller_provided; }
 };
 

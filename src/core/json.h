@@ -61,9 +61,9 @@ class InvalidJson : public std::runtime_error {
   std::size_t offset_;
 };
 
-// Reads one RFC 8259 document. Throws InvalidJson on: malformed JSON or UTF-8, a lone surrogate, a member named twice in one
-// object, a number beyond the range of a double (unless it is an integer), more than 128 levels, an integer of more
-// than 1,000 digits, or anything but blanks after the document.
+// Reads one RFC 8259 document. Throws InvalidJson on: malformed JSON or UTF-8, a lone surrogate, a member named twice
+// in one object, a number beyond the range of a double (unless it is an integer), more than 128 levels, an integer of
+// more than 1,000 digits, or anything but blanks after the document.
 Json parse_json(std::string_view text);
 
 // True for an RFC 6901 pointer: empty, or starting with "/" and with ~ only as ~0 and ~1.

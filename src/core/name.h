@@ -7,7 +7,8 @@
 
 namespace hapax {
 
-// Blank is what consists of nothing but Unicode's White_Space; control characters are U+0000 to U+001F and U+007F to U+009F.
+// Blank is what consists of nothing but Unicode's White_Space; control characters are U+0000 to U+001F and U+007F to
+// U+009F.
 //
 // Each answers with the sentence that says what is wrong ("must be 1 to 128 bytes"), or with nothing if all is well.
 // The text is UTF-8 already, as everything that came through parse_json is.

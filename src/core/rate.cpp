@@ -40,7 +40,8 @@ std::int64_t permits_owed(const Rate& rate, std::int64_t ns) {
   return static_cast<std::int64_t>((static_cast<__int128>(ns) * rate.count + period_ns(rate) - 1) / period_ns(rate));
 }
 
-// Clocks of servers that share a bucket may differ by this much. A state that is further ahead is of a clock that was set back.
+// Clocks of servers that share a bucket may differ by this much. A state that is further ahead is of a clock that was
+// set back.
 constexpr std::int64_t kMostSkewNs = 60'000'000'000;
 
 // The state under `rate`, as of now.

@@ -28,12 +28,12 @@ struct Report {
 // Applies a report whose token is current.
 void apply(Execution& execution, const Report& report, Time now);
 
-// Whether a report whose token was used before says the same as the one that was accepted. Another report under the same
-// token is not a repetition: the attempt is over, and it has been told how.
+// Whether a report whose token was used before says the same as the one that was accepted. Another report under the
+// same token is not a repetition: the attempt is over, and it has been told how.
 bool says_the_same(const Execution& execution, const Report& report);
 
-// What a store keeps, for kReportMemory after the closing, of a report that closed an execution which it deletes earlier: so
-// that the same report again, whose answer was lost, is answered as it was.
+// What a store keeps, for kReportMemory after the closing, of a report that closed an execution which it deletes
+// earlier: so that the same report again, whose answer was lost, is answered as it was.
 struct ClosingReport {
   LeaseToken token;
   Digest said{};  // of the result or the error

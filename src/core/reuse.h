@@ -23,8 +23,8 @@ enum class Verdict : std::uint8_t {
 // The matrix of owner status and policy.
 Verdict decide(Status owner, Reuse reuse);
 
-// In what a submission differs from the owner that would stand for it: anything but `none` makes it a conflict. `owner` may
-// be what a tombstone knows.
+// In what a submission differs from the owner that would stand for it: anything but `none` makes it a conflict. `owner`
+// may be what a tombstone knows.
 enum class Difference : std::uint8_t { none, type, input };
 Difference difference(const Execution& submission, const Execution& owner);
 

@@ -2,8 +2,8 @@
 //
 // - A firing is due at its time plus its jitter. It is missed if it is looked at later than the grace after that, or
 //   fell due while the activity was paused.
-// - One outage is one stretch of missed firings. What is late is settled by the first look after the outage. Firings that
-//   fall due while servers are still handling it wait behind it and then run, however late that is.
+// - One outage is one stretch of missed firings. What is late is settled by the first look after the outage. Firings
+//   that fall due while servers are still handling it wait behind it and then run, however late that is.
 // - Each firing gets exactly one row of the ledger, however many looks that takes, in the order of their times; a
 //   buffered one gets its row when it is started.
 // - What depends on the moment at which servers look is settled first-come: a single firing by the ledger, in which the
@@ -55,8 +55,8 @@ struct SchedulePosition {
     bool operator==(const Missed&) const = default;
   };
 
-  // There were missed firings, or more was due than one look could handle. Servers have been handling it since then: what
-  // is late is judged by the first look, and what fell due up to `attended_until` waited for its turn.
+  // There were missed firings, or more was due than one look could handle. Servers have been handling it since then:
+  // what is late is judged by the first look, and what fell due up to `attended_until` waited for its turn.
   struct Behind {
     Time since, attended_until;
 

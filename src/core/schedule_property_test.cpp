@@ -155,8 +155,8 @@ TEST(PlanProperty, LimitsOfTheLooksChangeNothing) {
   }
 }
 
-// An outage, and then servers that handle it: each look and each carrying out takes its time, some die half-way and another
-// one takes over. The clock goes on all the while, and so does the schedule.
+// An outage, and then servers that handle it: each look and each carrying out takes its time, some die half-way and
+// another one takes over. The clock goes on all the while, and so does the schedule.
 struct Outage : Story {
   Time end = kStart;         // the first look after the outage
   std::vector<Time> missed;  // what the first look found late

@@ -75,7 +75,8 @@ std::string hide_values(std::string_view text, std::string_view separators) {
   return shown + std::string(text.substr(std::min(at, text.size())));
 }
 
-// Everything from the scheme to the query. A password with an unescaped / or @ in it is a mistake, and still a password.
+// Everything from the scheme to the query. A password with an unescaped / or @ in it is a mistake, and still a
+// password.
 std::string hide_user(std::string_view scheme, std::string_view rest) {
   const std::size_t at = rest.rfind('@');
   if (at == std::string_view::npos) return std::string(rest);

@@ -6,8 +6,9 @@
 
 namespace hapax {
 
-// The URL of a store, cache or server without its secrets: the password before the @ (of http:// everything there), and the values of
-// parameters that hold one, such as password, sslpassword, token and secret keys. *** stands for each. Also for libpq's keyword strings.
+// The URL of a store, cache or server without its secrets: the password before the @ (of http:// everything there), and
+// the values of parameters that hold one, such as password, sslpassword, token and secret keys. *** stands for each.
+// Also for libpq's keyword strings.
 std::string without_secrets(std::string_view url);
 
 }  // namespace hapax

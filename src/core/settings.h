@@ -1,5 +1,5 @@
-// The settings of queues and types: what a document names, from the configuration file as from the API, and what follows
-// where it names nothing.
+// The settings of queues and types: what a document names, from the configuration file as from the API, and what
+// follows where it names nothing.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ std::string format_time(Time time);
 // 1970 to 9999. Nothing for anything else.
 std::optional<Time> parse_time(std::string_view text);
 
-// "500ms", "30s", "5m", "12h", "7d", "2w", several together ("1h30m"), and "0". Whole numbers, no sign, no blanks, up to
-// 100 years. Nothing for anything else.
+// "500ms", "30s", "5m", "12h", "7d", "2w", several together ("1h30m"), and "0". Whole numbers, no sign, no blanks, up
+// to 100 years. Nothing for anything else.
 std::optional<Duration> parse_duration(std::string_view text);
 
 // The shortest text that parse_duration reads back: 90000 ms is "90s", one week "7d".

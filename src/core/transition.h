@@ -38,21 +38,22 @@ void give_back(Execution& execution, Time now);
 // running → completed. A result that arrives after a cancel was requested still counts: the work is done.
 void complete(Execution& execution, std::optional<std::string> result, Time now);
 
-// running → pending after a pause, or failed if it cannot be retried or no attempt is left, or cancelled if a cancel was
-// requested. The attempt's error is kept.
+// running → pending after a pause, or failed if it cannot be retried or no attempt is left, or cancelled if a cancel
+// was requested. The attempt's error is kept.
 void fail_attempt(Execution& execution, AttemptError error, bool retryable, Time now);
 
 // What has become due by `now`: a lease, an attempt's timeout, the grace of a cancel, the deadline. True if it changed.
 bool expire(Execution& execution, Time now);
 
-// A clock that was ahead has been set back: what was counted from a time to come is counted from now. A lease is never longer than it
-// was asked for, an attempt than its timeout, a delay or back-off than it was. `run_in` and `lease` are what run_at and the lease were
-// counted with; without run_in, run_at was the caller's own and stays. True if it changed.
+// A clock that was ahead has been set back: what was counted from a time to come is counted from now. A lease is never
+// longer than it was asked for, an attempt than its timeout, a delay or back-off than it was. `run_in` and `lease` are
+// what run_at and the lease were counted with; without run_in, run_at was the caller's own and stays. True if it
+// changed.
 bool recount(Execution& execution, std::optional<Duration> run_in, std::optional<Duration> lease, Time now);
 
-// pending, suspended → cancelled at once, and a running workflow too: its turn has no effects of its own. A running task stays
-// running, to be told at the next heartbeat and closed after the grace. False if it was closed or the cancel was requested
-// before.
+// pending, suspended → cancelled at once, and a running workflow too: its turn has no effects of its own. A running
+// task stays running, to be told at the next heartbeat and closed after the grace. False if it was closed or the cancel
+// was requested before.
 bool request_cancel(Execution& execution, Duration grace, Time now);
 
 // failed, cancelled, timed_out → pending with as many new attempts as it had at first. A deadline that has passed is

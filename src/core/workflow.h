@@ -1,8 +1,8 @@
 // A workflow's history: what its code asked for, step by step, and what came of it.
 //
-// The code of a workflow asks for things through commands; each has a step number, counted from 1 in the order in which the
-// code asks. At most one later event tells what came of a step. Replaying the code against the history gives it the same
-// answers in the same order, so it asks for the same things again: that is how a workflow survives its worker.
+// The code of a workflow asks for things through commands; each has a step number, counted from 1 in the order in which
+// the code asks. At most one later event tells what came of a step. Replaying the code against the history gives it the
+// same answers in the same order, so it asks for the same things again: that is how a workflow survives its worker.
 #pragma once
 
 #include <cstdint>
@@ -65,15 +65,15 @@ std::string_view to_string(Event::Kind kind);
 std::optional<Event::Kind> parse_event_kind(std::string_view text);
 
 constexpr bool is_command(Event::Kind kind) { return kind <= Event::Kind::version; }
-// Of a task or child: an execution of before stands for the step, by its identity. The command's `status` is how that one stood
-// when the step met it; a step with an execution of its own has none.
+// Of a task or child: an execution of before stands for the step, by its identity. The command's `status` is how that
+// one stood when the step met it; a step with an execution of its own has none.
 constexpr bool stands_for_before(const Event& event) { return is_command(event.kind) && event.status.has_value(); }
 constexpr bool is_outcome(const Event& event) {
   return event.step > 0 && event.kind >= Event::Kind::closed && event.kind <= Event::Kind::signal;
 }
 
-// What a step is called, and the id of its execution: made from the name, so that starting it twice is impossible. The id
-// begins with the run's time, so that it sorts where it belongs.
+// What a step is called, and the id of its execution: made from the name, so that starting it twice is impossible. The
+// id begins with the run's time, so that it sorts where it belongs.
 std::string step_name(const ExecutionId& run, std::string_view type, std::int32_t step);
 ExecutionId step_id(const ExecutionId& run, std::string_view type, std::int32_t step);
 bool is_step_id(const ExecutionId& id);
@@ -94,9 +94,10 @@ std::vector<CommittedTurn> unpack_turns(std::string_view bytes);
 std::string child_workflow_id(const ExecutionId& run, std::int32_t step);
 std::string fork_workflow_id(std::string_view workflow_id, std::string_view request_key);
 
-// What a history is cut back to so that its workflow can go on: the failures of steps that ended it are taken out. Those are the
-// ones the code met after it last asked for something; or, if it failed with the error StepFailed, the last one, together with
-// what the code asked for in answer to it (a compensation, say). A failure that the code had dealt with stays.
+// What a history is cut back to so that its workflow can go on: the failures of steps that ended it are taken out.
+// Those are the ones the code met after it last asked for something; or, if it failed with the error StepFailed, the
+// last one, together with what the code asked for in answer to it (a compensation, say). A failure that the code had
+// dealt with stays.
 struct Rewound {
   std::vector<Event> kept;
   std::vector<Event> signals;  // among them: those whose wait was taken out, of step 0 again

@@ -1,5 +1,5 @@
-// Activities as their users see them: defined, paused, triggered, filled up, looked at, and fed with events. Part of what an
-// Engine offers: see engine.h.
+// Activities as their users see them: defined, paused, triggered, filled up, looked at, and fed with events. Part of
+// what an Engine offers: see engine.h.
 #pragma once
 
 #include <cstdint>
@@ -67,33 +67,35 @@ class Activities {
   virtual std::optional<ActivityView> find(const std::string& name_space, const std::string& id) = 0;
   virtual ActivitiesPage list(const std::string& name_space, const std::string& after, std::int32_t limit) = 0;
 
-  // Defines it, or changes its definition. Another expression or time zone begins now: nothing that lies in the past is fired.
-  // Throws DecidedByFile if the configuration file has it, InvalidField for a bad id.
+  // Defines it, or changes its definition. Another expression or time zone begins now: nothing that lies in the past is
+  // fired. Throws DecidedByFile if the configuration file has it, InvalidField for a bad id.
   virtual ActivityView put(const std::string& name_space, const std::string& id, const ActivitySettings& settings) = 0;
   // False if there was none. Its runs stay readable until their retention ends. Throws DecidedByFile.
   virtual bool remove(const std::string& name_space, const std::string& id) = 0;
   // Nothing if there is none. While it is paused, nothing fires; what passed meanwhile follows the misfire policy.
   virtual std::optional<ActivityView> set_paused(const std::string& name_space, const std::string& id, bool paused) = 0;
 
-  // Nothing if there is neither the activity nor any run of it. `cursor` is the last page's. Throws InvalidField for a bad one.
+  // Nothing if there is neither the activity nor any run of it. `cursor` is the last page's. Throws InvalidField for a
+  // bad one.
   virtual std::optional<RunsPage> runs(const std::string& name_space, const std::string& id, const std::string& cursor,
                                        std::int32_t limit) = 0;
 
-  // Starts a run now, whatever the schedule says. With a request key, once for each key. Nothing if there is no such activity.
+  // Starts a run now, whatever the schedule says. With a request key, once for each key. Nothing if there is no such
+  // activity.
   virtual void trigger(const std::string& name_space, const std::string& id,
                        const std::optional<std::string>& request_key, Reply<std::optional<Triggered>> reply) = 0;
 
-  // Starts what the schedule would have fired and what did not run; oldest first. Answers with a row for each firing: one that
-  // ran, or that a compressed or caught-up run covers, is `duplicate`, and says which. By force those that are covered are started
-  // too, under their own ids, unless the run of that id is still open; not those that ran in time. Nothing if there is no such
-  // activity. Throws InvalidField if it has no schedule, the times are in the wrong order or in the future, or there are more than
-  // kMaxBackfill.
+  // Starts what the schedule would have fired and what did not run; oldest first. Answers with a row for each firing:
+  // one that ran, or that a compressed or caught-up run covers, is `duplicate`, and says which. By force those that are
+  // covered are started too, under their own ids, unless the run of that id is still open; not those that ran in time.
+  // Nothing if there is no such activity. Throws InvalidField if it has no schedule, the times are in the wrong order
+  // or in the future, or there are more than kMaxBackfill.
   static constexpr std::size_t kMaxBackfill = 1000;
   virtual void backfill(const std::string& name_space, const std::string& id, const Backfill& wanted,
                         Reply<std::optional<std::vector<ActivityRun>>> reply) = 0;
 
-  // Starts what waits for these events. The receipts are in their order. One without an id is given one. Throws InvalidField for one
-  // whose workflow id would be too long: then nothing was started.
+  // Starts what waits for these events. The receipts are in their order. One without an id is given one. Throws
+  // InvalidField for one whose workflow id would be too long: then nothing was started.
   static constexpr std::size_t kMaxEvents = 1000;
   virtual void deliver(const std::string& name_space, std::vector<CloudEvent> events,
                        Reply<std::vector<EventReceipt>> reply) = 0;

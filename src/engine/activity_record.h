@@ -1,4 +1,5 @@
-// What an activity's row in the store says: its definition, how far its schedule has come, and what was decided but may not be done.
+// What an activity's row in the store says: its definition, how far its schedule has come, and what was decided but may
+// not be done.
 #pragma once
 
 #include <optional>

@@ -16,8 +16,8 @@ struct BackfilledFiring {
   bool again = false;  // a run of its id has closed, and it is started all the same
 };
 
-// The firings in the order of time. `ledger`: the rows of the ledger from wanted.from to wanted.to, of any cause. Throws InvalidField
-// for more than Activities::kMaxBackfill.
+// The firings in the order of time. `ledger`: the rows of the ledger from wanted.from to wanted.to, of any cause.
+// Throws InvalidField for more than Activities::kMaxBackfill.
 std::vector<BackfilledFiring> plan_backfill(const ActivityRecord& record, const Cron& cron, const TimeZone& zone,
                                             const Backfill& wanted, std::vector<ActivityRun> ledger);
 

@@ -50,8 +50,8 @@ class ClaimDesk {
   using Counts = std::map<QueueKey, std::size_t>;
 
   class Loan;
-  // Calls that are asleep, for a verb of the store that may hand out to them what it makes claimable. Those that may be needed for
-  // these submissions, at once; or those that are asleep by the time the verb knows what it can hand out.
+  // Calls that are asleep, for a verb of the store that may hand out to them what it makes claimable. Those that may be
+  // needed for these submissions, at once; or those that are asleep by the time the verb knows what it can hand out.
   Loan lend(std::span<const Submission> submissions);
   Loan lend_late();
 
@@ -75,8 +75,8 @@ class ClaimDesk {
  private:
   struct Call;
   using Calls = std::map<std::uint64_t, std::shared_ptr<Call>>;  // by arrival
-  // What a look that found nothing leaves to the calls that come after it: until something is announced, or the clock makes
-  // something claimable, or the word is old, there is no need for another.
+  // What a look that found nothing leaves to the calls that come after it: until something is announced, or the clock
+  // makes something claimable, or the word is old, there is no need for another.
   struct Empty {
     std::chrono::steady_clock::time_point until;
     std::optional<Time> next_at;
@@ -124,8 +124,8 @@ class ClaimDesk {
   Lane<ClaimRequest, ClaimOutcome> lane_;
 };
 
-// Lent calls. Those that were not delivered to when it goes out of scope look for themselves: the verb has failed, and nobody
-// knows what it did.
+// Lent calls. Those that were not delivered to when it goes out of scope look for themselves: the verb has failed, and
+// nobody knows what it did.
 class ClaimDesk::Loan {
  public:
   ~Loan();

@@ -59,8 +59,9 @@ InvalidField too_long(const std::string& at, const ActivityRecord& record, const
 
 }  // namespace
 
-// The inputs of two runs may differ although the event is the same: the activity has changed, or an attribute that does not count.
-// So the events are compared: with the one in the input of the run that is there, or if that is purged with the ledger's.
+// The inputs of two runs may differ although the event is the same: the activity has changed, or an attribute that does
+// not count. So the events are compared: with the one in the input of the run that is there, or if that is purged with
+// the ledger's.
 void Delivery::judge(Asked& asked, const SubmitResult& result) {
   using Outcome = Asked::Outcome;
   if (const auto* refusal = std::get_if<Refusal>(&result)) {

@@ -18,7 +18,8 @@ class Delivery {
  public:
   explicit Delivery(RunStarter& starter) : starter_(starter) {}
 
-  // Every event has its id. Throws InvalidField for one that is too long to be part of a workflow id: then nothing was started.
+  // Every event has its id. Throws InvalidField for one that is too long to be part of a workflow id: then nothing was
+  // started.
   void deliver(const std::string& name_space, std::vector<CloudEvent> events, Reply<std::vector<EventReceipt>> reply);
 
   // The activities of the namespace have changed.

@@ -1,8 +1,8 @@
 // Everything a user can ask of Hapax, as plain values in and out. One implementation works on a store (local_engine.h);
 // another speaks HTTP to a server. Whoever knows this interface runs embedded and remote alike.
 //
-// Verbs that commit answer through a Reply, after the commit. Reads answer at once. All may be called from any thread, and
-// a Reply may come on the calling thread before the call returns.
+// Verbs that commit answer through a Reply, after the commit. Reads answer at once. All may be called from any thread,
+// and a Reply may come on the calling thread before the call returns.
 #pragma once
 
 #include <cstdint>
@@ -225,10 +225,11 @@ class Engine {
 
   virtual void commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) = 0;
 
-  // Lets the worker that has the turn of `run` begin a task which the turn asks for, before the turn is committed: the attempt as
-  // a claim would hand it out, which the command tells of from now on. Only where nothing but its turn decides when the task is
-  // claimed (no identity, limit, concurrency key, delay, timeout or deadline), and nothing that waits in its queue is before it.
-  // Nothing: it goes the ordinary way. The worker commits the turn as soon as the task has ended, or takes longer than a moment.
+  // Lets the worker that has the turn of `run` begin a task which the turn asks for, before the turn is committed: the
+  // attempt as a claim would hand it out, which the command tells of from now on. Only where nothing but its turn
+  // decides when the task is claimed (no identity, limit, concurrency key, delay, timeout or deadline), and nothing
+  // that waits in its queue is before it. Nothing: it goes the ordinary way. The worker commits the turn as soon as the
+  // task has ended, or takes longer than a moment.
   virtual std::optional<Execution> begin_step(const Execution& /*run*/, const BeginCall& /*call*/,
                                               TurnRequest::Command& /*command*/) {
     return std::nullopt;

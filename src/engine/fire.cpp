@@ -116,8 +116,8 @@ std::optional<Schedules::Decided> Schedules::plan(const ActivityRow& row, Time n
   return decided;
 }
 
-// A run of this activity that is still open, by hand or by the schedule. The one that was open at the last look is remembered: the
-// ledger may have grown past it since.
+// A run of this activity that is still open, by hand or by the schedule. The one that was open at the last look is
+// remembered: the ledger may have grown past it since.
 std::string Schedules::open_run(const ActivityRecord& record) {
   if (record.settings.cron()->overlap == Overlap::allow) return "";
   if (!record.open_run.empty() && starter_.is_open(record.name_space, record.open_run)) return record.open_run;

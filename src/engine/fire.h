@@ -1,6 +1,7 @@
-// Schedules that fire. Every server does this beside the others, without a leader: whoever moves an activity's position on (there
-// can be only one, by its revision) has decided what becomes of the firings that have come, and carries it out under a short
-// lease. If he dies on the way, somebody else carries the same decision out again: each part of it is done once only, by its name.
+// Schedules that fire. Every server does this beside the others, without a leader: whoever moves an activity's position
+// on (there can be only one, by its revision) has decided what becomes of the firings that have come, and carries it
+// out under a short lease. If he dies on the way, somebody else carries the same decision out again: each part of it is
+// done once only, by its name.
 #pragma once
 
 #include <atomic>

@@ -1,14 +1,16 @@
-// Group commit: one thread that hands the store, in one call, everything that arrived while the last call was committing.
-// Or several, for a store that gains by committing beside itself: then two puts under way at the same time have no order.
+// Group commit: one thread that hands the store, in one call, everything that arrived while the last call was
+// committing. Or several, for a store that gains by committing beside itself: then two puts under way at the same time
+// have no order.
 //
-// An idle lane commits one item at once. A busy one gathers: the callers it has just answered come back within a moment, one
-// by one, and to commit the first of them alone would keep all the others waiting for a whole commit. So after a batch it
-// waits until half as many callers are there again, but never longer than a small part of what a commit takes. For the same reason
-// little is not committed beside another commit: what a commit costs by itself is paid once for all that waits.
+// An idle lane commits one item at once. A busy one gathers: the callers it has just answered come back within a
+// moment, one by one, and to commit the first of them alone would keep all the others waiting for a whole commit. So
+// after a batch it waits until half as many callers are there again, but never longer than a small part of what a
+// commit takes. For the same reason little is not committed beside another commit: what a commit costs by itself is
+// paid once for all that waits.
 //
-// A store that does not answer must not fill the memory, nor keep callers waiting for good. What waits is bounded, and the rest is
-// refused at once; what has waited for the timeout is answered that nothing was done; and a commit has what the first of its
-// callers has left, or a quarter of the timeout if that is more.
+// A store that does not answer must not fill the memory, nor keep callers waiting for good. What waits is bounded, and
+// the rest is refused at once; what has waited for the timeout is answered that nothing was done; and a commit has what
+// the first of its callers has left, or a quarter of the timeout if that is more.
 #pragma once
 
 #include <algorithm>
@@ -44,10 +46,10 @@ class Lane {
   using Commit = std::function<std::vector<Outcome>(std::span<const Item>)>;
   using Done = Reply<std::vector<Outcome>>;
 
-  // `commit` gives one outcome for each item, or throws. When it throws outcome_unknown and `repeatable`, the same batch is
-  // sent again, until the store knows. A batch has at most `max_batch` items, or one put() of more. With several
-  // `committers`, `commit` runs that often at once, but beside itself only for as many items as make that worth it. Somebody must
-  // call expire() every now and then.
+  // `commit` gives one outcome for each item, or throws. When it throws outcome_unknown and `repeatable`, the same
+  // batch is sent again, until the store knows. A batch has at most `max_batch` items, or one put() of more. With
+  // several `committers`, `commit` runs that often at once, but beside itself only for as many items as make that worth
+  // it. Somebody must call expire() every now and then.
   Lane(Commit commit, std::size_t max_batch, bool repeatable, std::size_t committers = 1, std::size_t worth_items = 1,
        LaneLimits limits = {})
       : commit_(std::move(commit)),
@@ -60,7 +62,8 @@ class Lane {
 
   ~Lane() { stop(); }
 
-  // Answers on a thread of the lane's once the items are committed, together and in their order. `bytes` is about what they take.
+  // Answers on a thread of the lane's once the items are committed, together and in their order. `bytes` is about what
+  // they take.
   void put(std::vector<Item> items, Done done, std::size_t bytes = 0) {
     Failure refusal(Failure::Code::stopped, "the engine is shutting down");
     {
@@ -198,7 +201,8 @@ class Lane {
     return stopping_ || (waiting_.size() >= enough_ && (committing_ == 0 || items_waiting_ >= worth_items_));
   }
 
-  // Until there is enough to commit; or until then; or until what there is has waited for long for the commit that is under way.
+  // Until there is enough to commit; or until then; or until what there is has waited for long for the commit that is
+  // under way.
   void sleep(std::unique_lock<std::mutex>& lock, std::optional<std::chrono::steady_clock::time_point> until) {
     while (!is_ready()) {
       is_asleep_ = true;

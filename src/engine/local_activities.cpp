@@ -253,7 +253,8 @@ std::optional<RunsPage> LocalActivities::runs(const std::string& name_space, con
 
 namespace {
 
-// Of each run, whether it was started now. Another workflow that has the id, of this activity as it was before, stands for the run.
+// Of each run, whether it was started now. Another workflow that has the id, of this activity as it was before, stands
+// for the run.
 std::vector<bool> created_by(const std::vector<SubmitResult>& results) {
   std::vector<bool> created;
   for (const SubmitResult& result : results) {
@@ -269,8 +270,8 @@ std::vector<bool> created_by(const std::vector<SubmitResult>& results) {
 
 }  // namespace
 
-// Starts what is missing, then writes it down: the ledger never tells of a run that is not there. Answers with what the ledger says;
-// of what was not started now, `duplicate`; of what was, why.
+// Starts what is missing, then writes it down: the ledger never tells of a run that is not there. Answers with what the
+// ledger says; of what was not started now, `duplicate`; of what was, why.
 void LocalActivities::start_and_record(const std::string& name_space, std::vector<SubmitRequest> requests,
                                        std::vector<ActivityRun> runs, Reply<std::vector<ActivityRun>> reply) {
   std::vector<bool> again;

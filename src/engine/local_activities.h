@@ -1,5 +1,5 @@
-// Activities over a store: defined, paused, triggered, filled up and looked at. Schedules fire by themselves (fire.h); events are
-// delivered in deliver.h.
+// Activities over a store: defined, paused, triggered, filled up and looked at. Schedules fire by themselves (fire.h);
+// events are delivered in deliver.h.
 #pragma once
 
 #include <functional>
@@ -49,8 +49,8 @@ class LocalActivities final : public Activities {
                Reply<std::vector<EventReceipt>> reply) override;
 
  private:
-  // Reads the record, lets `edit` change it and writes it back, again if somebody was faster. `edit` says whether to go on; a record
-  // of revision 0 is new. Returns the record as it is then.
+  // Reads the record, lets `edit` change it and writes it back, again if somebody was faster. `edit` says whether to go
+  // on; a record of revision 0 is new. Returns the record as it is then.
   using Edit = std::function<bool(ActivityRecord&)>;
   ActivityRecord change(const std::string& name_space, const std::string& id, const Edit& edit);
   std::optional<ActivityRecord> load(const std::string& name_space, const std::string& id);

@@ -29,12 +29,12 @@ struct EngineOptions {
 class LocalEngine : public Engine {
  public:
   // Ends all waits with their empty answers, finishes what was accepted, and stops the threads. What comes after is
-  // refused with Failure::stopped. A store that has not answered everything within the grace is interrupted, so that this ends.
-  // The destructor does it too.
+  // refused with Failure::stopped. A store that has not answered everything within the grace is interrupted, so that
+  // this ends. The destructor does it too.
   virtual void stop(Duration grace = std::chrono::seconds(5)) = 0;
 
-  // Submits through `store_it` instead of the group commit: into a transaction that somebody else has begun and will commit.
-  // Nobody is woken; whoever waits learns of it as of another process's change.
+  // Submits through `store_it` instead of the group commit: into a transaction that somebody else has begun and will
+  // commit. Nobody is woken; whoever waits learns of it as of another process's change.
   using StoreIt = std::function<SubmitOutcome(const Submission&, const QueuePolicies&)>;
   virtual SubmitResult submit_through(const std::string& name_space, SubmitRequest request,
                                       const StoreIt& store_it) = 0;

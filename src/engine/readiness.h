@@ -1,5 +1,5 @@
-// Whether the store takes what a submission needs. Asked by everybody who may reach the server, so what it came to a moment ago
-// answers for all of them.
+// Whether the store takes what a submission needs. Asked by everybody who may reach the server, so what it came to a
+// moment ago answers for all of them.
 #pragma once
 
 #include <chrono>

@@ -23,7 +23,8 @@ void add_member(Json& object, std::string name, Json value) {
   object.members.emplace_back(std::move(name), std::move(value));
 }
 
-// The input as the activity has it; what the firing has to say is added as a member. An input that is no object moves into one.
+// The input as the activity has it; what the firing has to say is added as a member. An input that is no object moves
+// into one.
 Json input_of(const std::optional<std::string>& configured, const FiringInput& firing) {
   Json input;
   if (configured) input = parse_json(*configured);

@@ -1,5 +1,6 @@
-// The workflow of an activity that starts a list of tasks. The engine runs its turns itself: the first asks for all the tasks, in
-// one commit, under their deterministic names; the last, when all are closed, says how they ended. Any server takes any turn.
+// The workflow of an activity that starts a list of tasks. The engine runs its turns itself: the first asks for all the
+// tasks, in one commit, under their deterministic names; the last, when all are closed, says how they ended. Any server
+// takes any turn.
 #pragma once
 
 #include <map>

@@ -186,8 +186,8 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
     reader_.soon([self = shared_from_this()] { self->find_and_wait(); });
   }
 
-  // Somebody else may have put another run in the place of this one by the time that is heard of here: then it is not completed,
-  // and the one that counts is looked for.
+  // Somebody else may have put another run in the place of this one by the time that is heard of here: then it is not
+  // completed, and the one that counts is looked for.
   void begin_with(const ResultDesk::OpenRun& run) {
     assumed_ = run.id;
     wait_for(run.id, run.since);

@@ -19,8 +19,8 @@
 
 namespace hapax {
 
-// Reads run on the `reader`'s thread, not on the caller's, which may be the server's only one; but for closed_now(). One read serves
-// all who have come meanwhile.
+// Reads run on the `reader`'s thread, not on the caller's, which may be the server's only one; but for closed_now().
+// One read serves all who have come meanwhile.
 class ResultDesk {
  public:
   ResultDesk(Store& store, Timer& timer, Timer& reader) : store_(store), timer_(timer), reader_(reader) {}
@@ -32,8 +32,8 @@ class ResultDesk {
   std::shared_ptr<Waiting> wait(const std::string& name_space, const ExecutionId& id, Duration wait,
                                 Reply<std::optional<Execution>> reply, std::optional<Mark> found_open_since = {});
 
-  // A run that this engine has created since that mark. It stays the one of its workflow id until it is closed, by whomever, or the id
-  // is released: so as long as nothing is known of that, nobody has to look which one counts.
+  // A run that this engine has created since that mark. It stays the one of its workflow id until it is closed, by
+  // whomever, or the id is released: so as long as nothing is known of that, nobody has to look which one counts.
   void created_run(const Execution& run, Mark before);
   void forget_runs();
   struct OpenRun {
@@ -45,7 +45,8 @@ class ResultDesk {
   // The execution was closed: answers whoever waits for it. `known` is what it is, where that need not be read, or
   // cannot be because closing it deleted it.
   void closed(const ExecutionId& id, std::optional<Execution> known = {});
-  // The same with the read on the caller's own thread: for a lane that has nothing else to do, as waking another takes longer.
+  // The same with the read on the caller's own thread: for a lane that has nothing else to do, as waking another takes
+  // longer.
   void closed_now(const ExecutionId& id);
 
   // Anything may have been closed by somebody else: looks at all that is waited for.

@@ -45,7 +45,8 @@ inline bool changed_something(const TurnOutcome& outcome) {
   return outcome.accepted || (outcome.step && outcome.step->accepted);
 }
 
-// What became of what was sent under each lease, as the member `name`: ok or LeaseLost, and what `write` adds. 409 if all are lost.
+// What became of what was sent under each lease, as the member `name`: ok or LeaseLost, and what `write` adds. 409 if
+// all are lost.
 template <class Outcome, class Write>
 Response leases_response(std::string_view name, const Leases& leases, const std::vector<Outcome>& outcomes,
                          Write write) {

@@ -17,8 +17,8 @@ std::string_view to_string(Coding coding);
 // Fast rather than small. The coding is not identity.
 std::string compress(std::string_view bytes, Coding coding);
 
-// The body behind the header Content-Encoding (empty: as it is). Throws RequestError: 415 for an unknown coding, 413 if the
-// decompressed body is longer than `limit`, 400 if it is damaged. Never holds more than the limit.
+// The body behind the header Content-Encoding (empty: as it is). Throws RequestError: 415 for an unknown coding, 413 if
+// the decompressed body is longer than `limit`, 400 if it is damaged. Never holds more than the limit.
 std::string decode_body(std::string body, std::string_view content_encoding, std::size_t limit);
 
 }  // namespace hapax::http

@@ -1,8 +1,8 @@
 // One client's connection: reads requests, has them handled, writes the answers in order.
 //
-// A connection belongs to one loop and runs on its thread only; a Call brings to it what comes from elsewhere. One request
-// is handled at a time; what a client sends meanwhile waits. A request is admitted or refused at the end of its head, before
-// its body is read. While nothing is being read there is no buffer and no parser.
+// A connection belongs to one loop and runs on its thread only; a Call brings to it what comes from elsewhere. One
+// request is handled at a time; what a client sends meanwhile waits. A request is admitted or refused at the end of its
+// head, before its body is read. While nothing is being read there is no buffer and no parser.
 #pragma once
 
 #include <chrono>

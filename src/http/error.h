@@ -60,8 +60,8 @@ RequestError activity_not_found(std::string_view id);
 // What a thrown exception is for the client. One that nobody foresaw is logged and told without its inside.
 Response error_response(std::exception_ptr thrown);
 
-// For a request that is given up: the server is shutting down and did nothing; or the store's answer did not come in time, which
-// leaves it open whether anything was done if the request `may_change` something.
+// For a request that is given up: the server is shutting down and did nothing; or the store's answer did not come in
+// time, which leaves it open whether anything was done if the request `may_change` something.
 Response shutting_down_response();
 Response late_response(bool may_change);
 

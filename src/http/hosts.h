@@ -1,5 +1,6 @@
-// The host names that the server answers to. A page in a browser may have the name of its own site point to this machine
-// (DNS rebinding) and then send requests here as if to its own site; but it cannot change the name in the Host header.
+// The host names that the server answers to. A page in a browser may have the name of its own site point to this
+// machine (DNS rebinding) and then send requests here as if to its own site; but it cannot change the name in the Host
+// header.
 #pragma once
 
 #include <string>

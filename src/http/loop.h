@@ -40,8 +40,8 @@ class Loop : public std::enable_shared_from_this<Loop> {
     if (!ended_.load(std::memory_order_acquire)) boost::asio::post(context_, std::move(work));
   }
 
-  // From any thread; dropped once the loop has stopped. Has the connection send its answer. Those of one commit come close together; the loop is woken for the
-  // first of them and sends all that are there.
+  // From any thread; dropped once the loop has stopped. Has the connection send its answer. Those of one commit come
+  // close together; the loop is woken for the first of them and sends all that are there.
   void answer(std::shared_ptr<Connection> connection, std::uint64_t ticket, std::function<Response()> make);
 
   // From any thread: at once on the loop's own, else as post().
@@ -54,8 +54,8 @@ class Loop : public std::enable_shared_from_this<Loop> {
   void adopt(Connection::Socket socket, bool spare);
   void forget(const std::shared_ptr<Connection>& connection);
 
-  // Bytes of an answer that its client does not take at once. Where there are too many, the clients are closed that have taken
-  // nothing for the longest time.
+  // Bytes of an answer that its client does not take at once. Where there are too many, the clients are closed that
+  // have taken nothing for the longest time.
   void hold(std::size_t bytes, const Connection& latest);
   void let_go(std::size_t bytes) { held_bytes_ -= bytes; }
 

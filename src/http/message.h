@@ -19,8 +19,8 @@ namespace hapax::http {
 // HEAD is a GET whose answer is sent without its body.
 enum class Method : std::uint8_t { get, post, put, patch, del, options, other };
 
-// Known in two parts: everything but the body at the end of the head, then the body. The views hold only while the handler's
-// call lasts; what is needed later is copied.
+// Known in two parts: everything but the body at the end of the head, then the body. The views hold only while the
+// handler's call lasts; what is needed later is copied.
 struct Request {
   Method method = Method::other;
   std::string_view path;   // as sent, still percent-encoded
@@ -80,7 +80,8 @@ class Exchange {
   // cancelled if the client hangs up or the server stops.
   virtual void wait(std::shared_ptr<Waiting> waiting) = 0;
 
-  // Before the answer: the request turns out to hold so many bytes in all. False where that is more than the server takes.
+  // Before the answer: the request turns out to hold so many bytes in all. False where that is more than the server
+  // takes.
   virtual bool take_bytes(std::size_t total) = 0;
 
   // Before the answer: if it does not come within this time, `otherwise` makes another one.

@@ -29,8 +29,9 @@ class Metrics {
   static constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
   void observe(std::size_t route, int status, std::chrono::steady_clock::duration took);
 
-  // Without `queues`, which are the store's to tell, the rest is told. The first kMaxQueues queues that were ever told have series of
-  // their own; all others together are the queue "" of the namespace "", however many names somebody thinks up.
+  // Without `queues`, which are the store's to tell, the rest is told. The first kMaxQueues queues that were ever told
+  // have series of their own; all others together are the queue "" of the namespace "", however many names somebody
+  // thinks up.
   static constexpr std::size_t kMaxQueues = 1000;
   std::string render(const EngineCounters& counters, const std::optional<std::vector<QueueCount>>& queues);
 

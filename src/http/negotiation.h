@@ -13,8 +13,8 @@ struct Preferences {
   Coding coding = Coding::identity;
 };
 
-// Whether errors come as application/problem+json: it is named, and not liked less than application/json. A wildcard names
-// nothing. Successful answers are JSON either way, so a client that names both means the one for errors.
+// Whether errors come as application/problem+json: it is named, and not liked less than application/json. A wildcard
+// names nothing. Successful answers are JSON either way, so a client that names both means the one for errors.
 bool prefers_problem(std::string_view accept);
 
 // The coding that is liked best; gzip among equals. Identity if nothing else is acceptable.

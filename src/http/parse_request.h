@@ -27,8 +27,8 @@ Json parse_body(const Request& request);
 // For routes whose request says everything in its path: no body, or {}.
 void require_no_body(const Request& request);
 
-// A submission; `at` is where it stands in the document. A workflow's key is its "workflow_id", which need not be there: a
-// header or a rule may give it.
+// A submission; `at` is where it stands in the document. A workflow's key is its "workflow_id", which need not be
+// there: a header or a rule may give it.
 SubmitRequest parse_submit(Json document, const std::string& at = "", Kind kind = Kind::task);
 
 // The header Idempotency-Key of a submission stands for the field of that name.

@@ -17,7 +17,8 @@ struct TurnItem {
   TurnRequest turn;                // without its token, namespace and step
 };
 
-// {"turns":[{"lease","step":{…},"seen","commands":[…],"end":{…}}]} with 1 to 1000 turns. The steps of a turn follow one another.
+// {"turns":[{"lease","step":{…},"seen","commands":[…],"end":{…}}]} with 1 to 1000 turns. The steps of a turn follow one
+// another.
 std::vector<TurnItem> parse_turns(Json document);
 
 }  // namespace hapax::http

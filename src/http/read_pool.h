@@ -1,4 +1,5 @@
-// A few threads for what the engine answers or looks up synchronously, so that no connection's thread ever waits for the store.
+// A few threads for what the engine answers or looks up synchronously, so that no connection's thread ever waits for
+// the store.
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,8 @@ namespace hapax::http {
 
 class ReadPool {
  public:
-  // What has not ended `patience` after it was asked for is refused or given up; what comes while too much waits is refused.
+  // What has not ended `patience` after it was asked for is refused or given up; what comes while too much waits is
+  // refused.
   ReadPool(std::size_t threads, std::chrono::milliseconds patience);
   ~ReadPool() { stop(); }
 

@@ -17,8 +17,8 @@ class ReadyProbe {
   explicit ReadyProbe(Engine& engine);
   ~ReadyProbe() { stop(); }
 
-  // Answers with `ready`, or with what the engine's check throws, or after some seconds that the store does not answer. One check
-  // answers all who ask while the last one runs.
+  // Answers with `ready`, or with what the engine's check throws, or after some seconds that the store does not answer.
+  // One check answers all who ask while the last one runs.
   void ask(const Responder& responder, Response ready);
 
   // Ends the thread after the check that is under way. Idempotent.

@@ -13,7 +13,8 @@ namespace hapax::http {
 
 using RequestHeader = boost::beast::http::header<true, boost::beast::http::fields>;
 
-// Fills in all that the head says. The views are into `header`. `bytes` is the head as it was sent. Throws RequestError.
+// Fills in all that the head says. The views are into `header`. `bytes` is the head as it was sent. Throws
+// RequestError.
 void read_head(Request& request, const RequestHeader& header, std::string_view bytes);
 
 // What the head asks of the answer. Does not throw.

@@ -36,8 +36,8 @@ struct ServerOptions {
   std::size_t io_threads = 1;
   std::size_t read_threads = 2;     // for what the engine answers synchronously
   std::vector<AccessToken> tokens;  // none: everybody may do everything
-  // Names that the server is known by, beside localhost and its addresses; "*": any. None, but tokens: any too, as a page in a browser
-  // that had its own name point here has no token.
+  // Names that the server is known by, beside localhost and its addresses; "*": any. None, but tokens: any too, as a
+  // page in a browser that had its own name point here has no token.
   std::vector<std::string> hosts;
 };
 
@@ -50,12 +50,13 @@ class Server {
   virtual std::string address() const = 0;
   virtual std::uint16_t port() const = 0;
 
-  // From now on these count instead of those that it was started with. Throws std::invalid_argument, and changes nothing then.
+  // From now on these count instead of those that it was started with. Throws std::invalid_argument, and changes
+  // nothing then.
   virtual void change_access(const std::vector<AccessToken>& tokens, const std::vector<std::string>& hosts) = 0;
 
   // Accepts nobody anymore, ends long polls with their empty answers, answers what was received, then closes the
-  // connections. What has no answer when the drain timeout is over is answered with 503; then it waits for the engine's calls
-  // that are still under way. The engine must still run. Idempotent.
+  // connections. What has no answer when the drain timeout is over is answered with 503; then it waits for the engine's
+  // calls that are still under way. The engine must still run. Idempotent.
   virtual void stop() = 0;
 };
 

@@ -51,15 +51,15 @@ class Service {
   // Who may come in from now on. Throws std::invalid_argument, and changes nothing then.
   void change_access(const std::vector<AccessToken>& tokens, const std::vector<std::string>& hosts);
 
-  // At the end of the head: the route, its index among the routes as soon as it is known, and in the request what its handler
-  // needs but for the body. Throws what error_response() answers.
+  // At the end of the head: the route, its index among the routes as soon as it is known, and in the request what its
+  // handler needs but for the body. Throws what error_response() answers.
   const Route& admit(Request& request, std::size_t& index) const;
 
   // Has the request answered through the responder, now or later. Does not throw.
   void run(const Route& route, Request& request, const Responder& responder) const;
 
-  // Does `work` on another thread than the connections', one after the other: what has a long body to parse, which takes time
-  // and many times its memory. Does not throw; what `work` throws is answered.
+  // Does `work` on another thread than the connections', one after the other: what has a long body to parse, which
+  // takes time and many times its memory. Does not throw; what `work` throws is answered.
   void run_elsewhere(const Responder& responder, std::function<void()> work);
 
   // For answers that take long to compress.

@@ -32,7 +32,8 @@ struct OpenStoreOptions {
   std::shared_ptr<RequestCounts> request_counts = {};  // of s3:, for whoever wants to know; empty: nobody
 };
 
-// Opens the store of a URL: memory:, sqlite:FILE, postgres://…, s3://…. Throws BadUrl, or Failure if the store cannot be opened.
+// Opens the store of a URL: memory:, sqlite:FILE, postgres://…, s3://…. Throws BadUrl, or Failure if the store cannot
+// be opened.
 std::unique_ptr<Store> open_store(const std::string& url, OpenStoreOptions options = {});
 
 struct Opened {

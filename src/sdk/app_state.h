@@ -58,8 +58,8 @@ auto translating(Function&& function) -> decltype(function()) {
   }
 }
 
-// For what the engine calls: it ends before the state does, and on no thread of its own, so that must not be what keeps the
-// state.
+// For what the engine calls: it ends before the state does, and on no thread of its own, so that must not be what keeps
+// the state.
 inline std::shared_ptr<AppState> unowned(const std::shared_ptr<AppState>& state) {
   return {std::shared_ptr<void>(), state.get()};
 }

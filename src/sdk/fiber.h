@@ -2,8 +2,8 @@
 //
 // Invariants
 // - Only one thread at a time resumes a fiber, and only the fiber itself suspends it.
-// - A fiber that is dropped before it ended is unwound: suspend() throws Unwind, now and whenever it is called again, so
-//   that every destructor on its stack runs, whatever the function catches on the way.
+// - A fiber that is dropped before it ended is unwound: suspend() throws Unwind, now and whenever it is called again,
+//   so that every destructor on its stack runs, whatever the function catches on the way.
 // - What the C++ runtime keeps per thread about exceptions belongs to the fiber while it runs: it may suspend within a
 //   catch block.
 #pragma once

@@ -16,8 +16,8 @@ namespace hapax::detail {
 struct KeptRun {
   std::unique_ptr<WorkflowRun> run;  // null: there is none
   LeaseToken last_turn;
-  // False for a run that was told of an end of a step which may not come to pass: only who goes on from there may use it, whose turn
-  // is then refused along with it.
+  // False for a run that was told of an end of a step which may not come to pass: only who goes on from there may use
+  // it, whose turn is then refused along with it.
   bool is_certain = true;
 };
 

@@ -19,10 +19,12 @@ namespace hapax::detail {
 struct OpenTurn {
   std::unique_ptr<WorkflowRun> run;  // null: there is none
   TurnRequest request;
-  // No worker was lost in this turn before. Otherwise its steps are begun the ordinary way, which counts their attempts.
+  // No worker was lost in this turn before. Otherwise its steps are begun the ordinary way, which counts their
+  // attempts.
   bool is_first_try = false;
 
-  // The command for the task that the code waits for alone, and that it has asked for in this turn, if there is one; then it is the last.
+  // The command for the task that the code waits for alone, and that it has asked for in this turn, if there is one;
+  // then it is the last.
   TurnRequest::Command* lone_step();
 };
 
@@ -35,8 +37,8 @@ class Turns {
   // be had.
   OpenTurn open(const Execution& claimed, const std::vector<Event>& events);
 
-  // The lone step was begun and completed within the turn: lets the code go on. Gives back what it had asked for up to there,
-  // with the step as completed; in `turn` is what it asks for now.
+  // The lone step was begun and completed within the turn: lets the code go on. Gives back what it had asked for up to
+  // there, with the step as completed; in `turn` is what it asks for now.
   TurnRequest go_on(OpenTurn& turn, const std::optional<std::string>& result, Time now);
 
   // Keeps the run if it waits, before the commit: the next turn may be claimed before the answer to this one is here.
@@ -45,8 +47,9 @@ class Turns {
   // Both at once.
   TurnRequest run(const Execution& claimed, const std::vector<Event>& events);
 
-  // The same for the workflow that waits for this task alone, if it is kept here: its next turn, which follows the task's end.
-  // Nothing if there is none. Whatever has come of the workflow meanwhile, the store knows: then the turn is not accepted.
+  // The same for the workflow that waits for this task alone, if it is kept here: its next turn, which follows the
+  // task's end. Nothing if there is none. Whatever has come of the workflow meanwhile, the store knows: then the turn
+  // is not accepted.
   std::optional<TurnRequest> follow(const RunningTask& task, const Report& report);
 
   // The commit of a turn that followed a step was accepted.

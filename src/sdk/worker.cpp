@@ -169,8 +169,9 @@ bool Worker::is_claiming() const {
   return std::any_of(claims_.begin(), claims_.end(), [](const Claiming& claiming) { return claiming.under_way(); });
 }
 
-// What to claim next: as long as there is room, there is one claim out for whatever this worker can do, or several, apart, for each of
-// tasks and turns. Where it has only one of them and claims come back full, another is on its way before the last one is answered.
+// What to claim next: as long as there is room, there is one claim out for whatever this worker can do, or several,
+// apart, for each of tasks and turns. Where it has only one of them and claims come back full, another is on its way
+// before the last one is answered.
 Worker::Claiming Worker::wanted() const {
   if (draining_ || places() == 0) return {};
   const bool has_turns = !turns_.declared().empty(), has_tasks = !tasks_.empty() || !has_turns;

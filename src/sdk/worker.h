@@ -6,15 +6,16 @@
 //                heartbeat thread
 //
 // Claims ask for as many as the threads can start at once; for handlers that take next to no time, for some 20 ms of
-// work ahead, so that neither the claims nor the reports are made one by one. A worker of workflows then has several claims out, apart for
-// tasks and turns: while one is being answered, another still waits, and may be handed what a commit makes claimable. A worker of
-// tasks, or of workflows, alone has two out while they come back full.
+// work ahead, so that neither the claims nor the reports are made one by one. A worker of workflows then has several
+// claims out, apart for tasks and turns: while one is being answered, another still waits, and may be handed what a
+// commit makes claimable. A worker of tasks, or of workflows, alone has two out while they come back full.
 //
-// A task of a type that is not declared here is given back, unstarted, for a worker that has it. Then this worker claims with a back-off
-// if it met nothing else, and for as many more as it passed over, so that they do not hide what waits behind them. What is not started
-// when the worker stops is given back, too.
+// A task of a type that is not declared here is given back, unstarted, for a worker that has it. Then this worker
+// claims with a back-off if it met nothing else, and for as many more as it passed over, so that they do not hide what
+// waits behind them. What is not started when the worker stops is given back, too.
 //
-// A step that nothing but its turn decides over is run within the turn that asks for it, and committed with it: see worker_turns.cpp.
+// A step that nothing but its turn decides over is run within the turn that asks for it, and committed with it: see
+// worker_turns.cpp.
 #pragma once
 
 #include <array>
@@ -93,7 +94,8 @@ class Worker {
     std::shared_ptr<RunningTask> step;
     std::shared_ptr<OpenTurn> turn;
     Steady::time_point began = Steady::now();
-    // It took longer than a moment, or has failed, so that its turn is committed without it: from then on it is a task like others.
+    // It took longer than a moment, or has failed, so that its turn is committed without it: from then on it is a task
+    // like others.
     bool is_told = false;
     bool is_known = false;           // that was answered
     std::optional<Report> end = {};  // before that

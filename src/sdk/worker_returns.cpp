@@ -38,8 +38,8 @@ void Worker::take(const Claiming& claiming, std::vector<Claimed> executions) {
   taken == 1 ? arrived_.notify_one() : arrived_.notify_all();
 }
 
-// A claim that met nothing but unknown types is not made again at once. One that was filled by them is made larger, soon: what this
-// worker knows may wait behind them. With the lock held.
+// A claim that met nothing but unknown types is not made again at once. One that was filled by them is made larger,
+// soon: what this worker knows may wait behind them. With the lock held.
 void Worker::back_off_from_unknown(const Claiming& claiming, std::int32_t taken, std::int32_t unknown) {
   const bool may_hide_others = unknown == claiming.limit && claiming.limit < kMaxClaim;
   passed_over_ = may_hide_others ? 2 * unknown : unknown;

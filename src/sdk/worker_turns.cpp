@@ -1,9 +1,10 @@
 // Turns of workflows, and the steps that are run within them.
 //
-// Where the code waits for one task alone, and the engine lets it begin (Engine::begin_step), the thread that ran the code runs the
-// task: before the commit that creates it. Then both are committed, the task as completed, and the turn goes on under its lease; so a
-// row of quick steps takes one commit each. A task that takes longer than a moment, or fails, is told of by itself: its turn is
-// committed as one that waits for it, and it is a task like any other from then on, with a lease of its own.
+// Where the code waits for one task alone, and the engine lets it begin (Engine::begin_step), the thread that ran the
+// code runs the task: before the commit that creates it. Then both are committed, the task as completed, and the turn
+// goes on under its lease; so a row of quick steps takes one commit each. A task that takes longer than a moment, or
+// fails, is told of by itself: its turn is committed as one that waits for it, and it is a task like any other from
+// then on, with a lease of its own.
 #include <algorithm>
 
 #include "sdk/thrown.h"
@@ -53,7 +54,8 @@ bool Worker::may_begin(OpenTurn& turn) const {
   return step && step->start && tasks_.contains(step->start->type);
 }
 
-// Runs the step that the turn waits for, if it may be begun within it, and lets the code go on; otherwise the turn is over.
+// Runs the step that the turn waits for, if it may be begun within it, and lets the code go on; otherwise the turn is
+// over.
 void Worker::run_steps(const std::shared_ptr<RunningTask>& task, const std::shared_ptr<OpenTurn>& turn) {
   const auto step = may_begin(*turn) ? begin_step(task, turn) : nullptr;
   if (!step) return end_turn(task, *turn);
@@ -160,7 +162,8 @@ void Worker::tell(const std::shared_ptr<StepInTurn>& step) {
 
 // ---- turns that follow steps
 
-// Where a workflow that this worker keeps waits for the task alone, it goes on at once, and both are committed together.
+// Where a workflow that this worker keeps waits for the task alone, it goes on at once, and both are committed
+// together.
 bool Worker::follow(const std::shared_ptr<RunningTask>& task, const Report& report) {
   if (on_attempt_end_ || !follows_) return false;  // who is told of reports is told of each
   std::optional<TurnRequest> request = turns_.follow(*task, report);
@@ -172,8 +175,8 @@ bool Worker::follow(const std::shared_ptr<RunningTask>& task, const Report& repo
   return true;
 }
 
-// Whatever becomes of the turn must not keep the task from ending: then that is reported by itself. Where it has ended, the report is
-// a repetition.
+// Whatever becomes of the turn must not keep the task from ending: then that is reported by itself. Where it has ended,
+// the report is a repetition.
 void Worker::followed(const std::shared_ptr<RunningTask>& task, const TurnRequest& turn,
                       Answer<std::vector<TurnOutcome>> answers) {
   bool has_ended = false;

@@ -45,7 +45,8 @@ class WorkflowRun {
   // Whether what it asks for may have been there before: a run that was resumed asks for some of its steps again.
   bool was_resumed() const { return was_resumed_; }
 
-  // Tells it, before that is committed, that this step is completed: then all that follows what it asked for last is that.
+  // Tells it, before that is committed, that this step is completed: then all that follows what it asked for last is
+  // that.
   void learn_completed(std::int32_t step, const std::optional<std::string>& result);
 
   std::int64_t known() const { return known_; }  // the latest event that it was told

@@ -449,8 +449,8 @@ TEST_P(WorkflowTest, ThereAreManyAtOnce) {
   }
 }
 
-// A worker takes its first turns for quick handlers and claims more than it needs. When it learns of slow ones, what it has asked for of
-// tasks must not keep it from asking for turns.
+// A worker takes its first turns for quick handlers and claims more than it needs. When it learns of slow ones, what it
+// has asked for of tasks must not keep it from asking for turns.
 TEST_P(WorkflowTest, OneAfterTheOtherIsTakenUpByAWorkerOfSlowSteps) {
   app_.task("slow", [] { std::this_thread::sleep_for(100ms); });
   app_.workflow("one_step", [](Context& ctx) { ctx.run("slow"); });

@@ -1,9 +1,9 @@
-// What a store keeps of activities: their definitions, how far each schedule has come, and the run ledger. Part of the store
-// contract: see store.h.
+// What a store keeps of activities: their definitions, how far each schedule has come, and the run ledger. Part of the
+// store contract: see store.h.
 //
-// Nothing here is one transaction with the workflows that activities start, and need not be: a decision is recorded first, under
-// the firing's own name, and the first one recorded holds; then the workflow is started under its deterministic id; then the
-// schedule moves on. Whoever finds it half done does the same again.
+// Nothing here is one transaction with the workflows that activities start, and need not be: a decision is recorded
+// first, under the firing's own name, and the first one recorded holds; then the workflow is started under its
+// deterministic id; then the schedule moves on. Whoever finds it half done does the same again.
 #pragma once
 
 #include <cstdint>
@@ -67,15 +67,15 @@ class ActivityRows {
   virtual std::optional<ActivityRow> find(const std::string& name_space, const std::string& id) = 0;
   virtual std::vector<ActivityRow> list(const ActivityFilter& filter) = 0;  // by namespace and id
 
-  // Stores, or removes, each whose revision is the current one. Says for each whether it did. One that was done already is: it was
-  // sent again, and the row is as it wanted it, one revision on; or is gone, where it was to be removed.
+  // Stores, or removes, each whose revision is the current one. Says for each whether it did. One that was done already
+  // is: it was sent again, and the row is as it wanted it, one revision on; or is gone, where it was to be removed.
   virtual std::vector<bool> change(std::span<const ActivityChange> changes) = 0;
 
   // Costs what is due, however many there are.
   virtual DueActivities due(std::int32_t limit) = 0;
 
-  // Records each run unless its firing is in the ledger already, and answers with what the ledger says now. A row that says
-  // `skipped` or `compressed` gives way to one that says `caught_up`: it was made up for.
+  // Records each run unless its firing is in the ledger already, and answers with what the ledger says now. A row that
+  // says `skipped` or `compressed` gives way to one that says `caught_up`: it was made up for.
   virtual std::vector<ActivityRun> record(std::span<const ActivityRun> runs) = 0;
 
   // Newest first: by `at`, then by occurrence, both descending.

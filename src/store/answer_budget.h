@@ -6,8 +6,8 @@
 
 namespace hapax {
 
-// One for each commit. Duplicates and repeats among the brief submissions get kPageBytes of payloads in all; those beyond it go
-// without. Other submissions get everything.
+// One for each commit. Duplicates and repeats among the brief submissions get kPageBytes of payloads in all; those
+// beyond it go without. Other submissions get everything.
 class AnswerBudget {
  public:
   SubmitOutcome bound(const Submission& submission, SubmitOutcome outcome) {

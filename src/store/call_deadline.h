@@ -1,7 +1,7 @@
 // By when the store call that this thread is in must have ended.
 //
-// A call runs on one thread from beginning to end, so its deadline belongs to the thread: whatever waits within the call, for a
-// socket, a lock or a pause between two tries, waits until current() at most and then throws.
+// A call runs on one thread from beginning to end, so its deadline belongs to the thread: whatever waits within the
+// call, for a socket, a lock or a pause between two tries, waits until current() at most and then throws.
 #pragma once
 
 #include <algorithm>
@@ -65,8 +65,9 @@ void lock_by_deadline(Lock& lock) {
   }
 }
 
-// A lock that a call has for long at times, because it talks to the store meanwhile. Who waits for it waits until the deadline of its
-// own call at most, and then throws Failure::unavailable: it has done nothing yet. For std::unique_lock and std::shared_lock.
+// A lock that a call has for long at times, because it talks to the store meanwhile. Who waits for it waits until the
+// deadline of its own call at most, and then throws Failure::unavailable: it has done nothing yet. For std::unique_lock
+// and std::shared_lock.
 class CallMutex {
  public:
   void lock() {

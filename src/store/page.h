@@ -1,5 +1,5 @@
-// What one answer carries: lists, claims and histories are bounded in bytes where they are read, so that no answer needs more
-// memory than that, however large the stored payloads are.
+// What one answer carries: lists, claims and histories are bounded in bytes where they are read, so that no answer
+// needs more memory than that, however large the stored payloads are.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,8 @@ class PageBudget {
   std::int64_t used_ = 0;
 };
 
-// False: the event belongs to the next answer. The first of `events` always fits, so that every answer gets its reader on.
+// False: the event belongs to the next answer. The first of `events` always fits, so that every answer gets its reader
+// on.
 inline bool add_event(std::vector<Event>& events, Event event, PageBudget& budget) {
   if (events.empty()) {
     budget.add(event.payload_bytes());

@@ -1,4 +1,5 @@
-// A task that is given back was not started: its permit of the queue's rate limit goes back, too. The same rule in every store.
+// A task that is given back was not started: its permit of the queue's rate limit goes back, too. The same rule in
+// every store.
 #pragma once
 
 #include <algorithm>

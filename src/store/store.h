@@ -1,22 +1,25 @@
 // The store contract: what every place that can keep executions must be able to do.
 //
-// A store is shared by all threads of a process, and its data by all processes and machines that open the same URL. Every
-// verb takes a batch, is atomic per item, applies the items in their order, and has made the whole batch durable when it
-// returns. Time is the store's own, the same for everybody who shares it.
+// A store is shared by all threads of a process, and its data by all processes and machines that open the same URL.
+// Every verb takes a batch, is atomic per item, applies the items in their order, and has made the whole batch durable
+// when it returns. Time is the store's own, the same for everybody who shares it.
 //
-// After Failure::outcome_unknown the caller sends the same batch again and gets the answer of the first time: a submission is
-// recognised by its execution id (only what it superseded is not told again), a report by its lease token, a control operation by its request key. Only a claim is
-// not repeated: what an unanswered one took comes back when its lease ends.
+// After Failure::outcome_unknown the caller sends the same batch again and gets the answer of the first time: a
+// submission is recognised by its execution id (only what it superseded is not told again), a report by its lease
+// token, a control operation by its request key. Only a claim is not repeated: what an unanswered one took comes back
+// when its lease ends.
 //
-// Every call has a deadline: the store's own timeout (PostgresOptions::timeout and the like), or the CallDeadline that its caller
-// has set, whichever is earlier (store/call_deadline.h). At the deadline the call throws, and does not wait for anything any more:
-// Failure::unavailable if nothing was or will be done, Failure::outcome_unknown if the commit was on its way. migrate() has none.
+// Every call has a deadline: the store's own timeout (PostgresOptions::timeout and the like), or the CallDeadline that
+// its caller has set, whichever is earlier (store/call_deadline.h). At the deadline the call throws, and does not wait
+// for anything any more: Failure::unavailable if nothing was or will be done, Failure::outcome_unknown if the commit
+// was on its way. migrate() has none.
 //
-// The data has an identity: drawn at random when a store is created, and again when it is created anew or a backup is restored into
-// its place. What a handle remembers (numbers of queues, places of rows) is true for one identity only. So each verb checks, in the
-// transaction that relies on what is remembered and without a round trip of its own, that the identity is still the one that the
-// handle was opened with. If it is another, or there is no store any more, the verb does nothing and throws
-// Failure::unavailable. So does every verb after it, until reopen() has forgotten everything: see is_replaced().
+// The data has an identity: drawn at random when a store is created, and again when it is created anew or a backup is
+// restored into its place. What a handle remembers (numbers of queues, places of rows) is true for one identity only.
+// So each verb checks, in the transaction that relies on what is remembered and without a round trip of its own, that
+// the identity is still the one that the handle was opened with. If it is another, or there is no store any more, the
+// verb does nothing and throws Failure::unavailable. So does every verb after it, until reopen() has forgotten
+// everything: see is_replaced().
 //
 // Throws Failure only. Whatever is an answer, even an unwelcome one, is returned.
 #pragma once
@@ -124,11 +127,13 @@ struct ClaimOutcome {
   bool operator==(const ClaimOutcome&) const = default;
 };
 
-// Claims that found nothing and wait. What a verb makes claimable it may hand to them at once, in the commit that makes it so,
-// where nothing but its turn decides: no limit of the queue, no concurrency key. Nobody waits for a claim of his own then.
+// Claims that found nothing and wait. What a verb makes claimable it may hand to them at once, in the commit that makes
+// it so, where nothing but its turn decides: no limit of the queue, no concurrency key. Nobody waits for a claim of his
+// own then.
 struct Waiters {
   std::vector<ClaimRequest> requests;
-  // Called when it is known what may be handed out, within the transaction: whoever waits by then may add himself. Absent: nobody.
+  // Called when it is known what may be handed out, within the transaction: whoever waits by then may add himself.
+  // Absent: nobody.
   std::function<void(const std::vector<Execution*>& candidates)> join;
   std::vector<ClaimOutcome> outcomes;  // one for each request, where anything was handed out; next_at is not told
 
@@ -167,8 +172,8 @@ struct FinishOutcome {
 // What a worker hands back when the code of a workflow cannot go on: everything it asked for, and how it stands.
 struct Turn {
   struct Suspended {};  // it waits for what it asked for
-  // It is not over: what it has done so far is kept, and it goes on under the same lease, still running. Where something has
-  // happened to the run that this turn does not know of, it is over all the same, and the run pending.
+  // It is not over: what it has done so far is kept, and it goes on under the same lease, still running. Where
+  // something has happened to the run that this turn does not know of, it is over all the same, and the run pending.
   struct Unfinished {};
   struct Completed {
     std::optional<std::string> result;  // JSON
@@ -187,9 +192,10 @@ struct Turn {
     InputHash input_hash;
   };
 
-  // A task that the worker itself began within the turn, before anybody else knew of either: its first attempt, under a lease
-  // that the worker made up. Only for one that nothing but its turn decides over (see Engine::begin_step). It is stored as if it
-  // had been claimed at the moment of this commit. Where a task of its id is there already, the turn is not accepted.
+  // A task that the worker itself began within the turn, before anybody else knew of either: its first attempt, under a
+  // lease that the worker made up. Only for one that nothing but its turn decides over (see Engine::begin_step). It is
+  // stored as if it had been claimed at the moment of this commit. Where a task of its id is there already, the turn is
+  // not accepted.
   struct Begun {
     LeaseSecret secret;
     std::string worker;
@@ -208,9 +214,10 @@ struct Turn {
   std::string name_space;  // of who reports; empty: any
   std::shared_ptr<const Execution> run =
       nullptr;  // as it was claimed, where the caller still has it: the store need not look
-  // A turn that nobody claimed. Whoever took the workflow's last turn, of which the token is then, now ends a step that it waits
-  // for, with this report, and goes on in the same commit, as the turn token.next(). That counts only if the step's end is all
-  // that has happened since: it has the number `seen`. Otherwise the step ends, and the turn is there for whoever claims it.
+  // A turn that nobody claimed. Whoever took the workflow's last turn, of which the token is then, now ends a step that
+  // it waits for, with this report, and goes on in the same commit, as the turn token.next(). That counts only if the
+  // step's end is all that has happened since: it has the number `seen`. Otherwise the step ends, and the turn is there
+  // for whoever claims it.
   std::optional<Report> step;
   std::int64_t seen = 0;      // the latest event that this turn knew
   std::vector<Event> events;  // its commands in order, steps counted on from the run's last; and outcomes known at once
@@ -223,7 +230,8 @@ struct TurnOutcome {
   Status status = Status::failed;     // where accepted: of the workflow now
   std::optional<FinishOutcome> step;  // of the step that was ended; its effects are with those below
   Effects effects;
-  // The run as it is now that this turn has closed it, where the store has it at hand: whoever waits for it need not read it.
+  // The run as it is now that this turn has closed it, where the store has it at hand: whoever waits for it need not
+  // read it.
   std::optional<Execution> run = std::nullopt;
 
   bool operator==(const TurnOutcome& other) const {
@@ -364,27 +372,32 @@ class Store {
   // The time all who share this store agree on.
   virtual Time now() = 0;
 
-  // Brings the schema up to what this program knows. Safe when several do it at once. Opening does it for an empty store.
+  // Brings the schema up to what this program knows. Safe when several do it at once. Opening does it for an empty
+  // store.
   virtual void migrate() = 0;
 
-  // The identity of the data as of opening, or of the last reopen(). Empty where nobody else can replace the data: memory.
+  // The identity of the data as of opening, or of the last reopen(). Empty where nobody else can replace the data:
+  // memory.
   virtual std::string identity() { return {}; }
 
-  // Whether a verb has found that the data is not that of identity() any more. Calls on_change of watch() soon after it turns true.
+  // Whether a verb has found that the data is not that of identity() any more. Calls on_change of watch() soon after it
+  // turns true.
   virtual bool is_replaced() { return false; }
 
-  // Forgets everything and goes on with the data that is there now, under the policies that were set last. Throws Failure if there
-  // is none, or none that this program knows; then it may be called again. Does nothing unless is_replaced().
+  // Forgets everything and goes on with the data that is there now, under the policies that were set last. Throws
+  // Failure if there is none, or none that this program knows; then it may be called again. Does nothing unless
+  // is_replaced().
   virtual void reopen() {}
 
-  // Ends the calls that are under way, on whichever threads: they throw as if their deadline had passed, and so does every call
-  // that comes later. For a process that must end now.
+  // Ends the calls that are under way, on whichever threads: they throw as if their deadline had passed, and so does
+  // every call that comes later. For a process that must end now.
   virtual void interrupt() {}
 
   // The rules that the verbs below apply from now on. They apply to what is stored already, too.
   virtual void set_policies(std::shared_ptr<const QueuePolicies> policies) = 0;
 
-  // How many calls of a verb at once get more done than one after the other, if each brings as many items as make it worth that.
+  // How many calls of a verb at once get more done than one after the other, if each brings as many items as make it
+  // worth that.
   struct Committers {
     std::size_t submit = 1, claim = 1, commit_turns = 1;
     std::size_t worth_items = 1;
@@ -426,15 +439,14 @@ class Store {
   // Ends what has become due, oldest first, at most `limit` of them.
   virtual SweepOutcome sweep(std::int32_t limit) = 0;
 
-  // Deletes, at most `limit` of each: closed executions whose retention is over, dead ledger entries, old request keys, and reports that
-  // nobody repeats any more. A
-  // ledger entry with time left becomes a tombstone.
+  // Deletes, at most `limit` of each: closed executions whose retention is over, dead ledger entries, old request keys,
+  // and reports that nobody repeats any more. A ledger entry with time left becomes a tombstone.
   virtual PurgeOutcome purge(std::int32_t limit) = 0;
   // Of these the request keys alone: how many were deleted.
   virtual std::int64_t purge_requests(std::int32_t limit) = 0;
 
-  // Read only; may run beside everything above. What is damaged is never given back: Failure::corrupt, or an entry among a
-  // page's damaged ones; a claim passes over it.
+  // Read only; may run beside everything above. What is damaged is never given back: Failure::corrupt, or an entry
+  // among a page's damaged ones; a claim passes over it.
   virtual std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) = 0;
   virtual std::vector<std::optional<Execution>> find_all(const std::string& name_space,
                                                          std::span<const ExecutionId> ids) {
@@ -449,13 +461,15 @@ class Store {
   // Of a run, those after that one, oldest first. Ends early where kPageBytes are reached; none: there are no more.
   virtual std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) = 0;
   virtual std::optional<FoundIdentity> find_identity(const IdentityHash& hash) = 0;
-  // The same, where the identity's scope is known: a store that keeps the ledger by scopes need not look through all of them.
+  // The same, where the identity's scope is known: a store that keeps the ledger by scopes need not look through all of
+  // them.
   virtual std::optional<FoundIdentity> find_identity_in(const NamedScope&, const IdentityHash& hash) {
     return find_identity(hash);
   }
 
-  // The owner that the ledger names for each identity, whether its entry is live or not. Nothing where there is no entry, where
-  // the owner was purged, or where the submission was made before. As fresh as a submission's own look; for caches.
+  // The owner that the ledger names for each identity, whether its entry is live or not. Nothing where there is no
+  // entry, where the owner was purged, or where the submission was made before. As fresh as a submission's own look;
+  // for caches.
   virtual std::vector<std::optional<ExecutionId>> owners(std::span<const OwnerQuery> queries) {
     std::vector<std::optional<ExecutionId>> owners;
     for (const OwnerQuery& query : queries) {
@@ -475,15 +489,15 @@ class Store {
   // What it keeps of activities; lives as long as the store.
   virtual ActivityRows& activities() = 0;
 
-  // Reads everything once, in parts of about `limit` executions: `from` is empty at first, then what the last part gave as next.
-  // Changes nothing. Nothing to do for a store that keeps nothing.
+  // Reads everything once, in parts of about `limit` executions: `from` is empty at first, then what the last part gave
+  // as next. Changes nothing. Nothing to do for a store that keeps nothing.
   virtual Inspection inspect(const std::string& /*from*/, std::int32_t /*limit*/) { return {}; }
 
   // Writes and commits something without meaning: throws the Failure that a submission would meet now.
   virtual void check() = 0;
 
-  // From now on calls `on_change`, on a thread of the store's, soon after anybody else changed the data. Spurious calls are
-  // allowed, missed ones are not. At most one listener; an empty function ends it, and none is running on return.
+  // From now on calls `on_change`, on a thread of the store's, soon after anybody else changed the data. Spurious calls
+  // are allowed, missed ones are not. At most one listener; an empty function ends it, and none is running on return.
   virtual void watch(std::function<void()> on_change) = 0;
 };
 

@@ -1,5 +1,5 @@
-// Activities, their runs and what became of events as JSON, both ways. What reads throws Failure::corrupt for what is not of the
-// documented shape.
+// Activities, their runs and what became of events as JSON, both ways. What reads throws Failure::corrupt for what is
+// not of the documented shape.
 #pragma once
 
 #include <span>
@@ -12,8 +12,9 @@
 
 namespace hapax::wire {
 
-// {"id", the members of its settings, "paused","paused_at","from_file","created_at","updated_at","next":[times],"fired_ahead_until","last":[runs]}. One without a
-// name is called by its id.
+// {"id", the members of its settings,
+// "paused","paused_at","from_file","created_at","updated_at","next":[times],"fired_ahead_until","last":[runs]}. One
+// without a name is called by its id.
 void write_activity(JsonWriter& out, const ActivityView& activity);
 ActivityView read_activity(const Json& document);
 
@@ -21,8 +22,9 @@ ActivityView read_activity(const Json& document);
 void write_activities(JsonWriter& out, const ActivitiesPage& page);
 ActivitiesPage read_activities(const Json& document);
 
-// {"workflow_id", "scheduled_for" or "event_id","event_source" or "triggered_at", "disposition","window","why","recorded_at"}. Which
-// activity it is a run of is said around it. Of an event it is not told when it came, but when it was recorded; nor its hash.
+// {"workflow_id", "scheduled_for" or "event_id","event_source" or "triggered_at",
+// "disposition","window","why","recorded_at"}. Which activity it is a run of is said around it. Of an event it is not
+// told when it came, but when it was recorded; nor its hash.
 void write_run(JsonWriter& out, const ActivityRun& run);
 ActivityRun read_run(const Json& document);
 

@@ -10,8 +10,8 @@ namespace hapax::wire {
 // Percent-encodes everything but letters, digits and -._~ for a path segment or a query value.
 std::string percent_encode(std::string_view text);
 
-// The header Idempotency-Key holds a key as it is, or as a string of RFC 8941: "abc" in quotes, with \" and \\. Every key
-// without control characters has such a form: the bytes of UTF-8 are taken between quotes too.
+// The header Idempotency-Key holds a key as it is, or as a string of RFC 8941: "abc" in quotes, with \" and \\. Every
+// key without control characters has such a form: the bytes of UTF-8 are taken between quotes too.
 std::string write_key_header(std::string_view key);
 
 // Nothing if it begins with a quote and is no such string.

@@ -1,5 +1,5 @@
-// Reading the members of a server's answer. Everything here throws Failure::corrupt for one that is not of the documented
-// form. A member that is JSON null counts as absent.
+// Reading the members of a server's answer. Everything here throws Failure::corrupt for one that is not of the
+// documented form. A member that is JSON null counts as absent.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,8 @@ void write_refusal(JsonWriter& out, const Refusal& refusal);
 // A receipt or a refusal.
 void write_submit_result(JsonWriter& out, const SubmitResult& result);
 
-// An execution as its claimer gets it, with the lease token; a workflow with the events that its last turn did not know.
+// An execution as its claimer gets it, with the lease token; a workflow with the events that its last turn did not
+// know.
 void write_claim(JsonWriter& out, const Claimed& claimed);
 
 // {"id","workflow_id"?,"status","result"?,"error"?,"execution"}

@@ -1,5 +1,5 @@
-// What is stored is checked before it is handed out: a payload that was changed behind the store's back is never seen as if it were
-// what was written, and holds up nothing else.
+// What is stored is checked before it is handed out: a payload that was changed behind the store's back is never seen
+// as if it were what was written, and holds up nothing else.
 #include "conformance/workflow_test.h"
 
 namespace hapax {

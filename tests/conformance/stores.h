@@ -18,8 +18,8 @@ class StoreHome {
   // A handle on the data; where the store is shared, every call gives another handle on the same.
   virtual std::unique_ptr<Store> open(const Clock& clock) = 0;
 
-  // Changes the stored payloads that have the text `from` in them, behind the store's back: `to` takes its place, and is as long.
-  // False: there is no way to do that here.
+  // Changes the stored payloads that have the text `from` in them, behind the store's back: `to` takes its place, and
+  // is as long. False: there is no way to do that here.
   virtual bool change_payloads(const std::string& /*from*/, const std::string& /*to*/) { return false; }
 };
 

@@ -13,7 +13,8 @@ using Kind = Event::Kind;
 
 class BegunSteps : public WorkflowTest {
  protected:
-  // What a worker commits that has the turn. Some stores have a short way for those that name the caller's namespace and the run.
+  // What a worker commits that has the turn. Some stores have a short way for those that name the caller's namespace
+  // and the run.
   Turn next_of(const Execution& run) {
     Turn next = turn(run);
     next.name_space = "default";

@@ -1,6 +1,6 @@
-// A submission whose answer is lost, and which is sent again by itself, is one task with the receipt of an undisturbed one: for
-// every strategy, reuse policy and on_duplicate, whatever it meets, with the answer lost before or after the work was done; over
-// HTTP, and embedded on PostgreSQL.
+// A submission whose answer is lost, and which is sent again by itself, is one task with the receipt of an undisturbed
+// one: for every strategy, reuse policy and on_duplicate, whatever it meets, with the answer lost before or after the
+// work was done; over HTTP, and embedded on PostgreSQL.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
-// The connection to PostgreSQL is cut in the middle of an exchange, in either direction, at every few bytes from its first to its
-// last: enumerated, not sampled. Sending the same batch again then gives exactly one execution and the answer that the first try
-// would have given. HAPAX_CUT_STEP=1 cuts after every byte.
+// The connection to PostgreSQL is cut in the middle of an exchange, in either direction, at every few bytes from its
+// first to its last: enumerated, not sampled. Sending the same batch again then gives exactly one execution and the
+// answer that the first try would have given. HAPAX_CUT_STEP=1 cuts after every byte.
 
 #include <gmock/gmock.h>
 

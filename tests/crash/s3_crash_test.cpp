@@ -1,5 +1,5 @@
-// The S3 store, dead after each single request of each verb in turn. A second actor then finds the same final state as if nothing had
-// happened, no second task, and nothing stuck for longer than a lease.
+// The S3 store, dead after each single request of each verb in turn. A second actor then finds the same final state as
+// if nothing had happened, no second task, and nothing stuck for longer than a lease.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,8 @@ class World {
   void reopen() { store_ = open_s3_store(objects_, {.pulse = 0ms}); }
   Store& store() { return *store_; }
 
-  // Dead once the n-th request from now is done. `loses_commits`: and what it had committed without applying all of it is lost.
+  // Dead once the n-th request from now is done. `loses_commits`: and what it had committed without applying all of it
+  // is lost.
   void crash_after(int n, bool loses_commits) {
     left_ = n;
     objects_->on_requests({}, [this, loses_commits](const ObjectRequest&) {
@@ -406,8 +407,8 @@ TEST(S3Race, EachStepOfAFanOutEndsOnceWhateverFails) {
     turn.events.push_back(event);
     turn.starts.push_back({step, Task().max_attempts(1000)});
   }
-  // Time goes by twenty times as fast as it does: leases end soon, and yet nothing that is under way seems a minute old. From before
-  // the first failure on: a lock whose transaction failed is in the way until its time is over.
+  // Time goes by twenty times as fast as it does: leases end soon, and yet nothing that is under way seems a minute
+  // old. From before the first failure on: a lock whose transaction failed is in the way until its time is over.
   std::atomic<bool> done = false;
   std::thread time([&] {
     for (; !done; std::this_thread::sleep_for(1ms)) world.clock.advance(20ms);

@@ -1,5 +1,5 @@
-// The store in a real bucket, over a network that answers 500, slows down, breaks connections and loses answers: one key, many
-// submitters, one task. HAPAX_SEED=n repeats what went wrong; HAPAX_ROUNDS=n makes so many rounds.
+// The store in a real bucket, over a network that answers 500, slows down, breaks connections and loses answers: one
+// key, many submitters, one task. HAPAX_SEED=n repeats what went wrong; HAPAX_ROUNDS=n makes so many rounds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

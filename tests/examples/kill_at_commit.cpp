@@ -19,7 +19,8 @@ int on_commit(void*) {
   return 0;
 }
 
-// A statement has ended. If it was the one that committed, the commit is in the file and the program has not heard of it.
+// A statement has ended. If it was the one that committed, the commit is in the file and the program has not heard of
+// it.
 int on_statement_end(unsigned, void* connection, void*, void*) {
   if (!committing || !sqlite3_get_autocommit(static_cast<sqlite3*>(connection))) return 0;
   committing = false;

@@ -1,4 +1,5 @@
-// A worker whose handler says that it started, and ends when it is told to: for tests of workers that die or fall asleep.
+// A worker whose handler says that it started, and ends when it is told to: for tests of workers that die or fall
+// asleep.
 //
 //   patient_worker URL NAME GO_FILE        the handler returns NAME as soon as GO_FILE exists
 #include <hapax/hapax.h>

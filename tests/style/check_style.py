@@ -1,6 +1,7 @@
 """Checks what a reader relies on and a compiler does not: file sizes, names, the direction of includes.
 
-Run as `/usr/bin/python3 tests/style/check_style.py` from anywhere, by `./dev lint` and by ctest. Prints one line for each finding.
+Run as `/usr/bin/python3 tests/style/check_style.py` from anywhere, by `./dev lint` and by ctest. Prints one line for each
+finding.
 """
 
 import pathlib
@@ -10,6 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAX_LINES = 600
+MAX_COLUMNS = 120
 CODE = {".h", ".cpp", ".py", ".cmake", ".sql", ".js", ".css", ".html"}
 TEXT = CODE | {".md", ".txt", ".toml", ".json", ""}
 NOT_OURS = {"LICENSE"}
@@ -19,9 +21,11 @@ UNFINISHED = re.compile(r"\b(" + "TO" + "DO|FIX" + "ME|XX" + r"X)\b")
 EMPTY_WORDS = "util|utils|common|helper|helpers|misc|manager"
 EMPTY_FILE_NAME = re.compile(rf"(^|[_.-])({EMPTY_WORDS})($|[_.-])")
 EMPTY_TYPE_NAME = re.compile(r"\b(?:class|struct|namespace)\s+(?:\w*(?:Util|Utils|Common|Helper|Misc|Manager)|" + EMPTY_WORDS + r")\b")
+COMMENT = {".h": "//", ".cpp": "//", ".py": "#", ".sql": "--", ".cmake": "#"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
-# One arrow: core ← store ← engine ← wire ← client ← open ← {http, sdk, cli} ← apps. A folder of src/ may include these, and itself.
+# One arrow: core ← store ← engine ← wire ← client ← open ← {http, sdk, cli} ← apps. A folder of src/ may include these,
+# and itself.
 MAY_INCLUDE = {
     "core": set(),
     "store": {"core"},
@@ -71,6 +75,14 @@ def check_include(path, target):
     return None
 
 
+def too_wide(path, lines):
+    """The numbers of the comment lines that are too wide. Code is the formatter's business."""
+    sign = COMMENT.get(path.suffix)
+    for number, line in enumerate(lines, 1):
+        if sign and len(line) > MAX_COLUMNS and line.lstrip().startswith(sign):
+            yield number
+
+
 def check_file(path):
     for part in path.parts:
         if EMPTY_FILE_NAME.search(part):
@@ -87,6 +99,8 @@ def check_file(path):
         yield MAX_LINES, f"has {len(lines)} lines; more than {MAX_LINES} are two subjects"
     if path.suffix == ".h" and not any(line == "#pragma once" for line in lines):
         yield 1, "a header starts with #pragma once"
+    for number in too_wide(path, lines):
+        yield number, f"is wider than {MAX_COLUMNS} columns"
     for number, line in enumerate(lines, 1):
         if UNFINISHED.search(line):
             yield number, "leaves work for later; do it or open an issue"

@@ -22,8 +22,8 @@ class CuttingProxy {
 
   std::uint16_t port() const { return port_; }
 
-  // From now on that many more bytes pass in that direction, over all connections together; then the connection that carries the
-  // next one is closed on both sides, and the proxy lets everything through again.
+  // From now on that many more bytes pass in that direction, over all connections together; then the connection that
+  // carries the next one is closed on both sides, and the proxy lets everything through again.
   void cut_after(Direction direction, std::int64_t bytes);
   bool has_cut() const { return has_cut_; }
   void never_cut();

@@ -18,7 +18,8 @@ class PostgresServer {
     real     // as in production
   };
 
-  // Starts it, in a few seconds, and waits until it answers. As root it runs as the user `postgres`, because it refuses root.
+  // Starts it, in a few seconds, and waits until it answers. As root it runs as the user `postgres`, because it refuses
+  // root.
   explicit PostgresServer(Disk disk = Disk::memory);
   ~PostgresServer();
   PostgresServer(const PostgresServer&) = delete;

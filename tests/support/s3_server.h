@@ -1,4 +1,5 @@
-// A real S3 server of the test's own: Ceph's gateway on free ports, its data in memory. It ends with this process, however that ends.
+// A real S3 server of the test's own: Ceph's gateway on free ports, its data in memory. It ends with this process,
+// however that ends.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +14,8 @@ namespace hapax {
 
 class S3Server {
  public:
-  // Starts it, in a few seconds, and waits until it answers. Sets AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to what it takes.
+  // Starts it, in a few seconds, and waits until it answers. Sets AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to what
+  // it takes.
   S3Server();
   ~S3Server();
   S3Server(const S3Server&) = delete;

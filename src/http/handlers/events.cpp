@@ -43,8 +43,8 @@ void deliver(Backend& backend, Request& request, const Responder& responder) {
   });
 }
 
-// The handshake of the CloudEvents webhook specification: whoever wants to send events here asks whether it may. It may, at any
-// rate; this authorizes nothing, and each delivery needs its token all the same.
+// The handshake of the CloudEvents webhook specification: whoever wants to send events here asks whether it may. It
+// may, at any rate; this authorizes nothing, and each delivery needs its token all the same.
 void shake_hands(Backend&, Request& request, const Responder& responder) {
   Query(request.query).done();
   Response response = json_response(200, "{}");

@@ -11,7 +11,8 @@ namespace {
 constexpr std::string_view kVersion = "hapax/2";
 constexpr std::size_t kChecksumBytes = 16;
 
-// Numbers as 8 bytes, texts with their length before them, what may be absent with a byte that says whether it is there.
+// Numbers as 8 bytes, texts with their length before them, what may be absent with a byte that says whether it is
+// there.
 class Writer {
  public:
   void operator()(const std::string& text) {

@@ -1,5 +1,6 @@
-// What is kept in Redis of an identity whose owner is completed: its ledger entry and the owner, as one text that knows what it
-// is. Whatever else is found under the key, from another program, another version or a broken memory, reads as nothing.
+// What is kept in Redis of an identity whose owner is completed: its ledger entry and the owner, as one text that knows
+// what it is. Whatever else is found under the key, from another program, another version or a broken memory, reads as
+// nothing.
 #pragma once
 
 #include <optional>
@@ -17,8 +18,8 @@ struct CachedIdentity {
   bool operator==(const CachedIdentity&) const = default;
 };
 
-// The key in Redis. Carries the version of the text below: programs of different versions do not see each other's. And the identity of
-// the store: what was true of one that has been restored since is not found.
+// The key in Redis. Carries the version of the text below: programs of different versions do not see each other's. And
+// the identity of the store: what was true of one that has been restored since is not found.
 std::string cache_key(const IdentityHash& hash, const std::string& store_identity = "");
 
 std::string write_cached(const CachedIdentity& identity);

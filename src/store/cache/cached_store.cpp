@@ -24,8 +24,8 @@ bool keeps_completed_owner(const Submission& submission) {
   return decide(Status::completed, submission.reuse) == Verdict::duplicate;
 }
 
-// The submissions of a batch that a completed owner may stand for, whatever else is in the batch: not those of an identity
-// that another submission of the batch may give to somebody else.
+// The submissions of a batch that a completed owner may stand for, whatever else is in the batch: not those of an
+// identity that another submission of the batch may give to somebody else.
 std::vector<std::size_t> answerable(std::span<const Submission> submissions) {
   std::set<IdentityHash> changing;
   std::vector<std::size_t> candidates;

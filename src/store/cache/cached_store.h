@@ -1,8 +1,9 @@
 // A store with Redis in front of it: a duplicate of a completed task is answered with what Redis keeps of it.
 //
-// The store stays the truth. An answer from Redis is given only after the store's ledger was asked who owns the identity now,
-// and named the very owner that Redis knows: a completed execution never changes again, so the rest cannot be out of date.
-// Redis that is gone, slow, full, flushed or wrong makes this slower, never wrong. docs/adr/0007-redis-cache.md says why so.
+// The store stays the truth. An answer from Redis is given only after the store's ledger was asked who owns the
+// identity now, and named the very owner that Redis knows: a completed execution never changes again, so the rest
+// cannot be out of date. Redis that is gone, slow, full, flushed or wrong makes this slower, never wrong.
+// docs/adr/0007-redis-cache.md says why so.
 #pragma once
 
 #include <cstdint>

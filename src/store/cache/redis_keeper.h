@@ -1,5 +1,5 @@
-// Who talks to Redis for the cache: looks up at once or not at all, stores in the background, and keeps away from a Redis that
-// makes trouble for a while.
+// Who talks to Redis for the cache: looks up at once or not at all, stores in the background, and keeps away from a
+// Redis that makes trouble for a while.
 #pragma once
 
 #include <atomic>

@@ -5,8 +5,8 @@
 
 namespace hapax::memory {
 
-// After a transition: if it closed the execution, tells the workflows that waited for it, and deletes what has no retention.
-// Gives back what was deleted.
+// After a transition: if it closed the execution, tells the workflows that waited for it, and deletes what has no
+// retention. Gives back what was deleted.
 std::optional<Execution> settle_closed(Tables& tables, const ExecutionId& id, Effects& effects, Time now);
 
 SubmitOutcome submit(Tables& tables, const Submission& submission, Time now);

@@ -258,7 +258,8 @@ Rows read_rows(Runner& runner, const Statement& statement, const Parameters& par
   });
 }
 
-// Of those that were not changed: which are as they should be, and which another look found ready to be changed after all.
+// Of those that were not changed: which are as they should be, and which another look found ready to be changed after
+// all.
 std::vector<std::size_t> judge_rest(Runner& runner, std::span<const ActivityChange> changes,
                                     const std::vector<std::size_t>& rest, std::vector<bool>& did) {
   std::map<Key, ActivityRow> stored;

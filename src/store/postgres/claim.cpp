@@ -1,5 +1,5 @@
-// Claiming walks the ready index of each queue from its highest priority down, one seek per priority: a task that waits for
-// its time hides none of those behind it, and what others are claiming at the moment is passed over.
+// Claiming walks the ready index of each queue from its highest priority down, one seek per priority: a task that waits
+// for its time hides none of those behind it, and what others are claiming at the moment is passed over.
 //
 // Where a queue has limits, its row is locked first: so they are exact over all servers. A queue without limits pays
 // nothing for that; that tasks have concurrency keys is learnt by meeting one.
@@ -137,8 +137,8 @@ class QueueTurn {
     return nullptr;
   }
 
-  // Reads the input of the task that next() gave, where it was too long to be read with the others, and those of the next ones
-  // that fit into one answer with it. False: it was damaged, and next() gives another.
+  // Reads the input of the task that next() gave, where it was too long to be read with the others, and those of the
+  // next ones that fit into one answer with it. False: it was damaged, and next() gives another.
   bool read_whole() {
     const auto head = candidates_.begin() + static_cast<std::ptrdiff_t>(position_);
     if (!head->execution.input.empty()) return true;
@@ -474,7 +474,8 @@ std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> reques
 
 std::vector<ClaimOutcome> Claim::long_way(std::span<const ClaimRequest> requests) {
   for (;;) {
-    // Who lets go of what was parked under limits of before is alone: nobody parks by those at the same time, or misses what he lets go.
+    // Who lets go of what was parked under limits of before is alone: nobody parks by those at the same time, or misses
+    // what he lets go.
     std::shared_lock<CallMutex> beside(unparking_, std::defer_lock);
     std::unique_lock<CallMutex> alone(unparking_, std::defer_lock);
     unpark_ ? alone.lock() : beside.lock();

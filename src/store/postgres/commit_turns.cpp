@@ -1,5 +1,6 @@
-// Turns of workflows. Most of those that nobody else has a part in (steps that were begun and completed within them, and an end, or
-// none yet) are committed by one statement. The others are decided by the rules of workflows, under a lock.
+// Turns of workflows. Most of those that nobody else has a part in (steps that were begun and completed within them,
+// and an end, or none yet) are committed by one statement. The others are decided by the rules of workflows, under a
+// lock.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -14,8 +14,8 @@ namespace hapax::postgres {
 
 namespace {
 
-// Plans that walk an index and stop early, made once: no statement here wants anything else, whatever the statistics say at
-// the moment at which it is prepared.
+// Plans that walk an index and stop early, made once: no statement here wants anything else, whatever the statistics
+// say at the moment at which it is prepared.
 constexpr const char* kSettings =
     "set_config('client_encoding', 'UTF8', {0}), set_config('enable_seqscan', 'off', {0}),"
     " set_config('enable_bitmapscan', 'off', {0}), set_config('enable_hashjoin', 'off', {0}),"
@@ -29,8 +29,8 @@ constexpr const char* kSettings =
 const Statement kBegin{"begin", "BEGIN"};
 const Statement kCommit{"commit", "COMMIT"};
 
-// Where the store is another by now it divides by zero, and with that ends the transaction that it is sent ahead of. Until the end of
-// that transaction, its lock keeps everybody from dropping or restoring the schema.
+// Where the store is another by now it divides by zero, and with that ends the transaction that it is sent ahead of.
+// Until the end of that transaction, its lock keeps everybody from dropping or restoring the schema.
 const Statement kGuard{"guard",
                        "SELECT 1 / (i.id = $1::uuid AND pg_postmaster_start_time() = $2::timestamptz"
                        " AND pg_relation_filenode('queues') = $3::oid)::int FROM store_identity i"};
@@ -55,7 +55,8 @@ Refused refusal(const PGresult* result) {
                                           state ? fmt::format(" ({})", state) : "")};
 }
 
-// When the first of so many must have ended, so that one which does not answer leaves the others their share of the time.
+// When the first of so many must have ended, so that one which does not answer leaves the others their share of the
+// time.
 CallDeadline::Instant share(std::size_t count) {
   const auto end = CallDeadline::current(), now = CallDeadline::Clock::now();
   return end == CallDeadline::Instant::max() ? end : now + (end - now) / static_cast<int>(count);
@@ -340,7 +341,8 @@ Rows Connection::take_result(bool sync) {
   return rows;
 }
 
-// Sends the rest of what was sent, too: neither blocks, so that a server which does nothing any more is given up in time.
+// Sends the rest of what was sent, too: neither blocks, so that a server which does nothing any more is given up in
+// time.
 void Connection::await_result() {
   while (PQisBusy(handle_)) {
     const int unsent = PQflush(handle_);
@@ -379,7 +381,8 @@ void Connection::fail(const PGresult* result) {
     broken_ = true;
     throw Lost(refused.what(), committing_);
   }
-  // A server that is a standby now, or whose tables or types changed under what was prepared: a new connection sees clearly.
+  // A server that is a standby now, or whose tables or types changed under what was prepared: a new connection sees
+  // clearly.
   for (const char* state : {"25006", "26000", "0A000", "XX000"}) broken_ = broken_ || refused.is(state);
   throw refused;
 }

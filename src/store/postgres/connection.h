@@ -44,8 +44,8 @@ class Refused : public std::runtime_error {
 
   const std::string& sqlstate() const { return sqlstate_; }
   bool is(std::string_view sqlstate) const { return sqlstate_ == sqlstate; }
-  // Others were at the same rows: a deadlock, a serialization failure, or a row that somebody else was quicker to insert. The
-  // same again works.
+  // Others were at the same rows: a deadlock, a serialization failure, or a row that somebody else was quicker to
+  // insert. The same again works.
   bool is_conflict() const { return is("40P01") || is("40001") || is("23505"); }
   Failure as_failure() const;
 
@@ -65,7 +65,8 @@ class Lost : public std::runtime_error {
   bool committing_;
 };
 
-// What to do about a pooler that hands out server connections for a transaction each, where nobody has said that there is one.
+// What to do about a pooler that hands out server connections for a transaction each, where nobody has said that there
+// is one.
 std::string pooler_advice();
 
 // The store does not have the identity of ConnectionOptions any more, or there is none. Nothing was done.
@@ -74,12 +75,13 @@ class Replaced : public Refused {
   using Refused::Refused;
 };
 
-// The identity of the store in the schema: of its tables, and of the server that runs. It changes when the schema is created anew, a
-// dump is restored, the tables are emptied, or another server answers, which may have less than the last one had.
-// For `i`, a row of store_identity: in hexadecimal, the parameters of the guard one after the other.
+// The identity of the store in the schema: of its tables, and of the server that runs. It changes when the schema is
+// created anew, a dump is restored, the tables are emptied, or another server answers, which may have less than the
+// last one had. For `i`, a row of store_identity: in hexadecimal, the parameters of the guard one after the other.
 std::string store_identity_sql(const std::string& queues = "queues");
 
-// Used by one thread at a time. Whatever it waits for, it waits until CallDeadline::current() at most, and then it is Lost.
+// Used by one thread at a time. Whatever it waits for, it waits until CallDeadline::current() at most, and then it is
+// Lost.
 class Connection {
  public:
   // Throws Refused or Lost.

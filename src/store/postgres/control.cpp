@@ -15,7 +15,8 @@ constexpr Column kRequestColumns[] = {
     {"expires_at", Type::int8},
 };
 
-// A key that is new, or whose life is over, is a row that has no life left: so that whoever uses it first holds its lock.
+// A key that is new, or whose life is over, is a row that has no life left: so that whoever uses it first holds its
+// lock.
 const Statement kPlaceRequests{
     "place_requests",
     "INSERT INTO requests (name_space, request_key, action, target, outcome, changed, status, parameters, steps, "
@@ -57,7 +58,8 @@ class Requests {
  public:
   explicit Requests(Connection& connection) : connection_(connection) {}
 
-  // One that a cleanup deletes is there when ours would be placed, and gone when it is locked: then there is room for ours.
+  // One that a cleanup deletes is there when ours would be placed, and gone when it is locked: then there is room for
+  // ours.
   void lock(std::span<const ControlRequest> requests) {
     std::set<RequestKey> missing;
     for (const ControlRequest& request : requests) missing.emplace(request.name_space, request.request_key);

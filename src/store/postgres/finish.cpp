@@ -1,5 +1,5 @@
-// Heartbeats and reports. Most reports say that a task is completed, under the current lease: one statement closes those, at once
-// where it is known where their rows are. The others are decided by the rules of core, under a lock.
+// Heartbeats and reports. Most reports say that a task is completed, under the current lease: one statement closes
+// those, at once where it is known where their rows are. The others are decided by the rules of core, under a lock.
 #include <fmt/format.h>
 
 #include <map>
@@ -63,7 +63,8 @@ bool may_complete(const Report& report) {
   return !has_run && std::holds_alternative<Report::Completed>(report.outcome);
 }
 
-// Closes what is reported as completed under its current lease. Gives back which of the reports are still to be decided.
+// Closes what is reported as completed under its current lease. Gives back which of the reports are still to be
+// decided.
 std::vector<std::size_t> complete_running(Runner& runner, By by, std::span<const Report> reports,
                                           const std::vector<std::size_t>& items, std::vector<FinishOutcome>& outcomes) {
   std::map<ExecutionId, std::size_t> tried;  // in the order in which everybody locks executions

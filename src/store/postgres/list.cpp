@@ -1,5 +1,5 @@
-// Lists stay within their namespace: each of its queues is walked by an index that begins with the queue, newest first. The ids
-// come first, with what each weighs; then those that fit on the page are read.
+// Lists stay within their namespace: each of its queues is walked by an index that begins with the queue, newest first.
+// The ids come first, with what each weighs; then those that fit on the page are read.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,8 +35,8 @@ class Query {
     parameters_.int8(std::int64_t{filter.limit} + 1);
   }
 
-  // The rows of `table` in each of the namespace's queues, in the order of an index on (queue_no, id). Asked for as a range of
-  // both, so that no index on the id alone can serve.
+  // The rows of `table` in each of the namespace's queues, in the order of an index on (queue_no, id). Asked for as a
+  // range of both, so that no index on the id alone can serve.
   std::string by_queue(const std::string& table, const std::string& state, const std::string& conditions) {
     return fmt::format(
         "SELECT p.id FROM own, LATERAL (SELECT e.id FROM {0} e{1}"

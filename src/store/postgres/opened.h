@@ -1,5 +1,5 @@
-// What a handle has of the store under one identity: the connections, and everything that is remembered of the data. When the
-// identity is another, all of it is replaced at once, so nothing can be forgotten to be forgotten.
+// What a handle has of the store under one identity: the connections, and everything that is remembered of the data.
+// When the identity is another, all of it is replaced at once, so nothing can be forgotten to be forgotten.
 #pragma once
 
 #include <memory>

@@ -31,8 +31,8 @@ class Pool {
     std::unique_ptr<Connection> connection_;
   };
 
-  // Waits for a free one, until CallDeadline::current(). Throws Lost or Refused if the server cannot be reached; after a failed try it does not try again
-  // before a pause, which grows, and throws at once.
+  // Waits for a free one, until CallDeadline::current(). Throws Lost or Refused if the server cannot be reached; after
+  // a failed try it does not try again before a pause, which grows, and throws at once.
   Lease take();
 
   // Nobody gets a connection any more, nor waits for one.

@@ -70,8 +70,8 @@ class PostgresStore final : public Store {
     opened_->claim.forget_positions();
   }
 
-  // While one waits for the disk, another computes; and their waits are one. But each costs as much as some ten items. A large
-  // claim is read here while the server is at the next one.
+  // While one waits for the disk, another computes; and their waits are one. But each costs as much as some ten items.
+  // A large claim is read here while the server is at the next one.
   Committers committers() const override { return {.submit = 2, .claim = 2, .commit_turns = 2, .worth_items = 8}; }
 
   bool hands_out() const override { return true; }

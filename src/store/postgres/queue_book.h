@@ -27,8 +27,8 @@ class QueueBook {
  public:
   using Adder = std::function<void(const std::vector<QueueName>&)>;
 
-  // The adder adds queues in a transaction of its own: a number that was rolled back must not be remembered. Without one, they
-  // are added in that of the caller, and the book is good for that only.
+  // The adder adds queues in a transaction of its own: a number that was rolled back must not be remembered. Without
+  // one, they are added in that of the caller, and the book is good for that only.
   explicit QueueBook(Adder adder = {}) : adder_(std::move(adder)) {}
 
   // Makes sure that all of these have numbers. Within a transaction of the caller's.

@@ -24,7 +24,8 @@ FROM queues q LEFT JOIN (
   FROM open WHERE status IN (0, 1) GROUP BY queue_no) n
 ON q.queue_no = n.queue_no GROUP BY q.name_space, q.queue ORDER BY q.name_space, q.queue)sql"};
 
-// The pending ones of each queue by the indexes that begin with it. What runs is found by the index of what runs anywhere.
+// The pending ones of each queue by the indexes that begin with it. What runs is found by the index of what runs
+// anywhere.
 const Statement kCountOne{"count_one", R"sql(
 WITH own AS MATERIALIZED (SELECT queue_no, queue FROM queues WHERE name_space = $1::bytea),
 n AS (

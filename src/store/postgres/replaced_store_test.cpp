@@ -1,5 +1,5 @@
-// The data under an open store becomes another's: the schema is created anew, a dump is restored, the tables are emptied. Nothing that
-// the store remembered may reach what is there then.
+// The data under an open store becomes another's: the schema is created anew, a dump is restored, the tables are
+// emptied. Nothing that the store remembered may reach what is there then.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -91,23 +91,26 @@ std::string insert_into(const std::string& table, const RowType& rows);
 std::string ledger_hash(const std::string& hash);
 void write_ledger_hash(Values& values, const IdentityHash& hash);
 
-// "INSERT INTO executions (…) SELECT …": `values` are of these columns, from a table called `alias`. Whatever has a key goes to the
-// last shelf of the index `keys`.
+// "INSERT INTO executions (…) SELECT …": `values` are of these columns, from a table called `alias`. Whatever has a key
+// goes to the last shelf of the index `keys`.
 std::string insert_facts(std::span<const Column> columns, const std::string& values, const std::string& alias);
 inline constexpr int kShelfBits = 18;  // of the number of keys on a shelf: some 8 MB of index
-// The executions of that key in these queues (an array), from all shelves but those before the first that has any, which QueueBook knows. The key's number finds
-// them, the key itself tells them apart.
+// The executions of that key in these queues (an array), from all shelves but those before the first that has any,
+// which QueueBook knows. The key's number finds them, the key itself tells them apart.
 std::string lookup_key(const std::string& first_shelf, const std::string& key_hash, const std::string& key,
                        const std::string& alias, const std::string& queues);
 
-// "LATERAL (SELECT * FROM open x WHERE x.id = g.id OFFSET 0) s": for each row before it, the one of that key. A plain join
-// leaves it to the planner where to begin, and a plan that was made while the table was small would begin with all of the table.
+// "LATERAL (SELECT * FROM open x WHERE x.id = g.id OFFSET 0) s": for each row before it, the one of that key. A plain
+// join leaves it to the planner where to begin, and a plan that was made while the table was small would begin with all
+// of the table.
 std::string lookup(const std::string& table, const std::string& column, const std::string& value,
                    const std::string& alias);
-// The same to be changed: "LATERAL (SELECT x.ctid …) s", whose place is the condition of an UPDATE or DELETE: o.ctid = s.place.
+// The same to be changed: "LATERAL (SELECT x.ctid …) s", whose place is the condition of an UPDATE or DELETE: o.ctid =
+// s.place.
 std::string lookup_place(const std::string& table, const std::string& column, const std::string& value,
                          const std::string& alias);
-// The state of the execution `e`, as `s`, from the table that it is in; or of one that was done within its turn, from itself.
+// The state of the execution `e`, as `s`, from the table that it is in; or of one that was done within its turn, from
+// itself.
 std::string lookup_state();
 // The latter, for the columns of state_rows(): of the row called `alias` whose done_secret is not null.
 std::string done_state(const std::string& alias, const std::string& has_parent);
@@ -142,8 +145,8 @@ std::string row_columns_with_input_up_to(const std::string& bytes);
 // Reads an execution, but for the names of its queue.
 void read_row(Cells& cells, Row& row);
 
-// The same of a task that a claim has just begun, without what the claim itself knows: where it found the task, and what an attempt
-// begins with. Every value that a statement gives back is paid for twice, here and there.
+// The same of a task that a claim has just begun, without what the claim itself knows: where it found the task, and
+// what an attempt begins with. Every value that a statement gives back is paid for twice, here and there.
 std::string begun_columns_with_input_up_to(const std::string& bytes);
 void read_begun(Cells& cells, Execution& task);
 

@@ -13,7 +13,8 @@ namespace hapax::postgres {
 namespace {
 
 const Statement kAppend{"append_events", insert_into("events", event_rows())};
-// The events of a run that came after one, in order: those of its own table, and the two of each step that was done within its turn.
+// The events of a run that came after one, in order: those of its own table, and the two of each step that was done
+// within its turn.
 std::string events_after(const std::string& run, const std::string& no, const std::string& steps) {
   const ColumnValues of_step{
       {"no", "d.done_event + n.no"},

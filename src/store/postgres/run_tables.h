@@ -1,4 +1,5 @@
-// The rows that workflows have beside their executions: events, waits, signals. Within a transaction that the caller began.
+// The rows that workflows have beside their executions: events, waits, signals. Within a transaction that the caller
+// began.
 #pragma once
 
 #include <limits>
@@ -16,8 +17,8 @@ namespace hapax::postgres {
 
 constexpr std::int32_t kAllEvents = std::numeric_limits<std::int32_t>::max();
 
-// What comes often, gathered so that each table is written once for all runs of a batch. To be written before anything else
-// is done to these tables.
+// What comes often, gathered so that each table is written once for all runs of a batch. To be written before anything
+// else is done to these tables.
 class RunChanges {
  public:
   RunChanges();

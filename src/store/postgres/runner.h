@@ -1,8 +1,8 @@
-// Runs the transactions of the verbs: on a connection of the pool, again after a conflict with others, and with PostgreSQL's
-// errors as Failures.
+// Runs the transactions of the verbs: on a connection of the pool, again after a conflict with others, and with
+// PostgreSQL's errors as Failures.
 //
-// A runner serves one identity of the store (ConnectionOptions::identity). Everything that is remembered of the data lives in the
-// runner or beside it, and is thrown away with it when the identity turns out to be another.
+// A runner serves one identity of the store (ConnectionOptions::identity). Everything that is remembered of the data
+// lives in the runner or beside it, and is thrown away with it when the identity turns out to be another.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace hapax::postgres {
 
 class Runner {
  public:
-  // Without a clock of the caller's, the time is the server's. The clock must outlive the runner. Calls `on_replaced` once, when the
-  // identity is found to be another; from then on every transaction fails.
+  // Without a clock of the caller's, the time is the server's. The clock must outlive the runner. Calls `on_replaced`
+  // once, when the identity is found to be another; from then on every transaction fails.
   Runner(ConnectionOptions options, std::size_t connections, const Clock* clock, std::function<void()> on_replaced)
       : identity_(options.identity),
         on_replaced_(std::move(on_replaced)),
@@ -130,8 +130,8 @@ class Runner {
 
   Pool& pool() { return pool_; }
 
-  // Had by who commits turns by the rules. Closing a run changes the one that waits for it, in no order that two such batches would
-  // agree on: here they do not meet.
+  // Had by who commits turns by the rules. Closing a run changes the one that waits for it, in no order that two such
+  // batches would agree on: here they do not meet.
   CallMutex& turns_by_the_rules() { return turns_by_the_rules_; }
 
  private:

@@ -1,9 +1,9 @@
 // How often a scan may begin at the beginning.
 //
-// A transaction that somebody holds open keeps PostgreSQL from clearing away what was claimed and finished, and a scan from the
-// start of an index wades through all of it. Where that has become slow, most scans begin where the last one ended, and one
-// from the start is made only so often that these take a twentieth of the time. Used by one process for itself: whoever knows
-// nothing begins at the beginning.
+// A transaction that somebody holds open keeps PostgreSQL from clearing away what was claimed and finished, and a scan
+// from the start of an index wades through all of it. Where that has become slow, most scans begin where the last one
+// ended, and one from the start is made only so often that these take a twentieth of the time. Used by one process for
+// itself: whoever knows nothing begins at the beginning.
 #pragma once
 
 #include <algorithm>

@@ -13,8 +13,8 @@ struct Migration {
   const char* sql;
 };
 
-// Times are milliseconds since the epoch, enumerations their numbers, texts their bytes: what is stored comes back exactly,
-// whatever the database's encoding and collation are.
+// Times are milliseconds since the epoch, enumerations their numbers, texts their bytes: what is stored comes back
+// exactly, whatever the database's encoding and collation are.
 constexpr const char* kFirst = R"sql(
 -- A queue's number stands for its name in every row and index below. Its row is the lock of its limits.
 CREATE TABLE queues (
@@ -285,8 +285,8 @@ CREATE TYPE batch_event AS (
 );
 )sql";
 
-// A claim writes every index that a running row is in, so there is one: for the end of its lease, and to count what runs in
-// a queue with a limit. Those with a concurrency key are in another, to be counted by it.
+// A claim writes every index that a running row is in, so there is one: for the end of its lease, and to count what
+// runs in a queue with a limit. Those with a concurrency key are in another, to be counted by it.
 constexpr const char* kOneIndexOfRunning = R"sql(
 DROP INDEX running;
 DROP INDEX due;
@@ -295,8 +295,8 @@ CREATE INDEX running_keys ON open (queue_no, concurrency_key) WHERE status = 1 A
 CREATE INDEX due ON open (due_at, id) WHERE due_at IS NOT NULL AND status <> 1;
 )sql";
 
-// Submissions that are handed out as they are created; and turns that are committed by one statement, with the steps that were
-// begun and completed within them.
+// Submissions that are handed out as they are created; and turns that are committed by one statement, with the steps
+// that were begun and completed within them.
 constexpr const char* kMoreBatches = R"sql(
 CREATE TYPE batch_started_submission AS (
   id uuid, queue_no int4, kind int2, priority int4, max_attempts int4, retry_initial_ms int8, retry_factor float8,
@@ -319,9 +319,10 @@ CREATE TYPE batch_done_step AS (
 );
 )sql";
 
-// Hashes and idempotency keys come in no order, so each was written at another place of indexes that soon outgrew the server's
-// memory. The ledger has half of the hash now, whose index is half as large. Keys are kept on shelves, as many on each as fit there:
-// all are written to the last one, and who looks for a key looks on each. What was there before is on the first one.
+// Hashes and idempotency keys come in no order, so each was written at another place of indexes that soon outgrew the
+// server's memory. The ledger has half of the hash now, whose index is half as large. Keys are kept on shelves, as many
+// on each as fit there: all are written to the last one, and who looks for a key looks on each. What was there before
+// is on the first one.
 constexpr const char* kSmallerIndexes = R"sql(
 ALTER TABLE identities ALTER COLUMN hash TYPE uuid USING encode(substr(hash, 1, 16), 'hex')::uuid;
 
@@ -331,8 +332,9 @@ DROP INDEX keys;
 CREATE INDEX keys ON executions (key_shelf, key_hash) WHERE key_hash IS NOT NULL;
 )sql";
 
-// A step that was done within the turn that asked for it is one row, where it was one of executions, one of closed and two of
-// events: it was created, started and completed in the commit that wrote it, and its state and its events follow from that.
+// A step that was done within the turn that asked for it is one row, where it was one of executions, one of closed and
+// two of events: it was created, started and completed in the commit that wrote it, and its state and its events follow
+// from that.
 constexpr const char* kStepsInOneRow = R"sql(
 ALTER TABLE executions
   ADD COLUMN done_secret bytea,  -- of its lease. NULL: it was not done so, and its state is in open or closed
@@ -350,8 +352,8 @@ CREATE TYPE batch_run_turn AS (
 );
 )sql";
 
-// Lists begin with the queue, which says the namespace: what others have is never walked through. New rows go to the end of
-// their queue, so the index of all of them is written to in few places.
+// Lists begin with the queue, which says the namespace: what others have is never walked through. New rows go to the
+// end of their queue, so the index of all of them is written to in few places.
 constexpr const char* kListsWithinNamespaces = R"sql(
 CREATE INDEX in_queue ON executions (queue_no, id);
 CREATE INDEX suspended ON open (queue_no, id) WHERE status = 2;
@@ -361,8 +363,9 @@ DROP INDEX keys;
 CREATE INDEX keys ON executions (key_shelf, key_hash, queue_no) WHERE key_hash IS NOT NULL;
 )sql";
 
-// Drawn when the store is created. A dump has the definition only, and its restore ends with drawing it again, after everything
-// else is there: so nobody takes a restored store for the one before, nor one that is being restored for a whole one.
+// Drawn when the store is created. A dump has the definition only, and its restore ends with drawing it again, after
+// everything else is there: so nobody takes a restored store for the one before, nor one that is being restored for a
+// whole one.
 constexpr const char* kIdentity = R"sql(
 CREATE MATERIALIZED VIEW store_identity AS SELECT gen_random_uuid() AS id;
 )sql";
@@ -433,8 +436,8 @@ std::string identifier(const std::string& schema) {
 
 // 0: there is no schema of that name, or nothing in it.
 std::int64_t version_of(Connection& connection, const std::string& schema) {
-  // Asked of the tables of the catalogue: what to_regclass() knows may be older than the lock that was waited for. And asked at
-  // once: between two questions somebody may have created all of them.
+  // Asked of the tables of the catalogue: what to_regclass() knows may be older than the lock that was waited for. And
+  // asked at once: between two questions somebody may have created all of them.
   const std::string known =
       connection.run_script(fmt::format("SELECT coalesce(max(tablename), '') FROM pg_tables WHERE schemaname = '{}'"
                                         " AND tablename IN ('executions', 'schema_versions')",

@@ -1,5 +1,5 @@
-// Payloads as the tables have them: behind a mark and a CRC-32C, so that what came back changed is noticed. What an earlier version
-// wrote has neither, and is read as it is.
+// Payloads as the tables have them: behind a mark and a CRC-32C, so that what came back changed is noticed. What an
+// earlier version wrote has neither, and is read as it is.
 #pragma once
 
 #include <cstdint>

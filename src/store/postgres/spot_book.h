@@ -1,6 +1,7 @@
 // Where the rows are that this process has claimed: whoever ends an attempt need not look for its row in an index.
 //
-// None of it has to be right: a row that was changed meanwhile, by a heartbeat, say, is elsewhere, and is looked for then.
+// None of it has to be right: a row that was changed meanwhile, by a heartbeat, say, is elsewhere, and is looked for
+// then.
 #pragma once
 
 #include <mutex>

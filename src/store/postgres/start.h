@@ -9,8 +9,8 @@
 
 namespace hapax::postgres {
 
-// Inputs that were too long to be read with the rest: all of them in one round trip. The executions must stay where they are
-// until they are received.
+// Inputs that were too long to be read with the rest: all of them in one round trip. The executions must stay where
+// they are until they are received.
 class LongInputs {
  public:
   void add(Execution& execution);
@@ -38,7 +38,8 @@ class Starts {
   Batch started_;
 };
 
-// Hands out some of what the work on a workspace has made claimable, before it is written; gives back what was handed out.
+// Hands out some of what the work on a workspace has made claimable, before it is written; gives back what was handed
+// out.
 std::set<ExecutionId> hand_out(Workspace& workspace, Waiters& waiters, const std::set<ExecutionId>& ready);
 
 // The same for the outcomes of a verb.

@@ -1,9 +1,9 @@
 // Submitting, in up to three steps. Most submissions are new: one statement, which knows no rules, creates those whose
-// identity nobody has. The others are read without a lock: mostly they are duplicates, and an answer needs no more. What is
-// left takes an identity over, and is decided again under its lock.
+// identity nobody has. The others are read without a lock: mostly they are duplicates, and an answer needs no more.
+// What is left takes an identity over, and is decided again under its lock.
 //
-// The next submissions are probably like the last. Where those were all new, these are created without a look at what is stored.
-// Where they were mostly duplicates, these are read first, too.
+// The next submissions are probably like the last. Where those were all new, these are created without a look at what
+// is stored. Where they were mostly duplicates, these are read first, too.
 #include <fmt/format.h>
 
 #include <numeric>
@@ -21,8 +21,8 @@ namespace hapax::postgres {
 
 namespace {
 
-// What becomes of a batch in which some are stored already. To look first costs a tenth of it all for identities, and a fifth
-// for ids, of which only the second try of an engine finds any.
+// What becomes of a batch in which some are stored already. To look first costs a tenth of it all for identities, and a
+// fifth for ids, of which only the second try of an engine finds any.
 enum class Stored { all_fail, known_ids_fail, are_left_out };
 
 // Of new rows: whether they begin pending, or running for somebody who has waited for them.

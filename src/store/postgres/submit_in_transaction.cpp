@@ -33,7 +33,8 @@ void check_usable(PGconn* handle) {
   }
 }
 
-// The caller's transaction, with Hapax's schema to the fore until it is dropped; what was done since is undone unless kept.
+// The caller's transaction, with Hapax's schema to the fore until it is dropped; what was done since is undone unless
+// kept.
 class Visit {
  public:
   Visit(PGconn* handle, const std::string& schema) : connection_(handle, schema) {

@@ -1,6 +1,6 @@
-// The short way to claim, for a queue without limits that gave all that was asked of it the last time: one statement, in one
-// round trip, begins an attempt on each of what is due first. Whatever it leaves open (too few, or none because one has a
-// concurrency key) the long way of claim.cpp goes on with.
+// The short way to claim, for a queue without limits that gave all that was asked of it the last time: one statement,
+// in one round trip, begins an attempt on each of what is due first. Whatever it leaves open (too few, or none because
+// one has a concurrency key) the long way of claim.cpp goes on with.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,12 +19,13 @@ namespace {
 // 'hapa' in ASCII: with the number of a queue, the lock of whoever takes the short way through it.
 constexpr std::int32_t kTakeLock = 0x68617061;
 
-// start_attempt() and Execution::due_at(), as SQL: $6 is the lease in milliseconds, $7 its secret, $8 the worker, $9 the longest
-// input that is read at once.
+// start_attempt() and Execution::due_at(), as SQL: $6 is the lease in milliseconds, $7 its secret, $8 the worker, $9
+// the longest input that is read at once.
 //
-// Nothing is locked before it is changed, which would cost as much as half the change. So nobody else may be at these rows: of two
-// processes that come this way one turns back, and a row that anybody has locked, now or in a transaction that came to nothing, sends them all the
-// long way, which passes over it. Whoever changes one within this statement is waited for, and the row is looked at again.
+// Nothing is locked before it is changed, which would cost as much as half the change. So nobody else may be at these
+// rows: of two processes that come this way one turns back, and a row that anybody has locked, now or in a transaction
+// that came to nothing, sends them all the long way, which passes over it. Whoever changes one within this statement is
+// waited for, and the row is looked at again.
 //
 // How the status and the execution are asked for keeps the planner from beginning with any index.
 std::string take_sql() {

@@ -36,7 +36,8 @@ class TakeDue : public testing::Test {
     return options;
   }
 
-  // Whatever is due goes by the long way first: only a claim that was given all it asked for lets the next one take the short way.
+  // Whatever is due goes by the long way first: only a claim that was given all it asked for lets the next one take the
+  // short way.
   void submit(const std::vector<Submission>& submissions) {
     std::vector<Submission> all{Task().id(test_id(1)).priority(9)};
     all.insert(all.end(), submissions.begin(), submissions.end());

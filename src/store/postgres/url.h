@@ -9,7 +9,8 @@
 namespace hapax::postgres {
 
 struct Url {
-  // For libpq, one for each host of the URL, to be tried in turn: only servers that take writes, and a dead one is noticed.
+  // For libpq, one for each host of the URL, to be tried in turn: only servers that take writes, and a dead one is
+  // noticed.
   std::vector<std::string> hosts;
   Duration connect_timeout{10'000};  // of each address
   std::string schema = "hapax";

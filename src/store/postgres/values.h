@@ -28,7 +28,8 @@ enum class Type : std::uint32_t {
   uuid = 2950
 };
 
-// Values one after the other, each behind its length. They must be of the type that is due; a number is written in its width.
+// Values one after the other, each behind its length. They must be of the type that is due; a number is written in its
+// width.
 class Values {
  public:
   void null();
@@ -87,8 +88,8 @@ struct RowType {
   std::vector<Column> columns;
 };
 
-// A parameter that is an array of rows. To take it apart costs a server half of what as many arrays as there are columns
-// do, and where the rows are few, a third.
+// A parameter that is an array of rows. To take it apart costs a server half of what as many arrays as there are
+// columns do, and where the rows are few, a third.
 class Batch : private Values {
  public:
   explicit Batch(const RowType& type);

@@ -51,8 +51,8 @@ class Claim {
  private:
   friend class QueueTurn;
 
-  // A place in the ready index of a queue, as of highest priority and then run_at. No priority is as high as that of one that
-  // is not known.
+  // A place in the ready index of a queue, as of highest priority and then run_at. No priority is as high as that of
+  // one that is not known.
   struct Position {
     std::int32_t priority = std::numeric_limits<std::int32_t>::max();
     Time run_at = from_ms(0);

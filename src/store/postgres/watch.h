@@ -17,8 +17,9 @@ namespace hapax::postgres {
 // What one handle on the store calls itself, so that it does not hear itself.
 std::string new_handle_name();
 
-// A thread that calls `on_change` when another handle said that something changed; and every now and then even so, because
-// whoever changed something may have died before he could say it. Behind a pooler it only does the latter, more often.
+// A thread that calls `on_change` when another handle said that something changed; and every now and then even so,
+// because whoever changed something may have died before he could say it. Behind a pooler it only does the latter, more
+// often.
 class Listener {
  public:
   // Whatever it asks the server for has the timeout.
@@ -46,8 +47,8 @@ class Listener {
   std::thread thread_;
 };
 
-// A thread that tells the other handles that something changed: at once, then at most every few milliseconds, however much
-// changes, because every notification costs all committers a lock. Says nothing while nobody else listens.
+// A thread that tells the other handles that something changed: at once, then at most every few milliseconds, however
+// much changes, because every notification costs all committers a lock. Says nothing while nobody else listens.
 class Notifier {
  public:
   Notifier(ConnectionOptions options, std::string handle);

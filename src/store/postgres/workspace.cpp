@@ -117,7 +117,8 @@ Time Workspace::now() {
 
 // ---- loading
 
-// The identities to be locked before the executions: of all, or of those that closing deletes; then all are wanted whole.
+// The identities to be locked before the executions: of all, or of those that closing deletes; then all are wanted
+// whole.
 std::vector<IdentityHash> Workspace::identities_of(const std::vector<ExecutionId>& ids, Extent& extent) {
   connection_.send(kReadFacts, ids_of(ids));
   now();
@@ -220,8 +221,8 @@ void Workspace::lock_rows(const std::vector<ExecutionId>& ids) {
   if (lock_missing(ids, kLockOpenWhole)) lock_closed_rows(ids, true);
 }
 
-// One that was closed when the open ones were looked through, and open again when the closed ones were, is in neither. Nor is one
-// that was done within its turn.
+// One that was closed when the open ones were looked through, and open again when the closed ones were, is in neither.
+// Nor is one that was done within its turn.
 void Workspace::lock_closed_rows(const std::vector<ExecutionId>& ids, bool with_input) {
   const Statement& open = with_input ? kLockOpenWhole : kLockOpen;
   const Statement& closed = with_input ? kLockClosedWhole : kLockClosed;
@@ -236,7 +237,8 @@ void Workspace::lock_identities(std::vector<IdentityHash> hashes, std::vector<Ex
   const auto forget_held = [&] {
     std::erase_if(missing, [&](const IdentityHash& hash) { return entries_.contains(hash); });
   };
-  // One that somebody deletes is there when ours would be placed, and gone when it is locked: then there is room for ours.
+  // One that somebody deletes is there when ours would be placed, and gone when it is locked: then there is room for
+  // ours.
   for (forget_held(); !missing.empty(); forget_held()) {
     connection_.send(kPlaceIdentities, ledger_hashes_of(missing));
     connection_.send(kLockIdentities, ledger_hashes_of(missing));

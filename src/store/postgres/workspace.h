@@ -1,9 +1,9 @@
-// What one transaction has loaded and locked. The verbs apply the rules of core to it in memory, item after item, as the
-// memory store does to its tables; then everything that changed is written at once.
+// What one transaction has loaded and locked. The verbs apply the rules of core to it in memory, item after item, as
+// the memory store does to its tables; then everything that changed is written at once.
 //
-// Locks are taken in one order by everybody: request keys, identities by hash, the runs of steps, executions by id, first those
-// that are open, then queues by number. A step out of order, as the rules of workflows take them, may be found by the server to
-// be a deadlock; then the transaction is repeated.
+// Locks are taken in one order by everybody: request keys, identities by hash, the runs of steps, executions by id,
+// first those that are open, then queues by number. A step out of order, as the rules of workflows take them, may be
+// found by the server to be a deadlock; then the transaction is repeated.
 #pragma once
 
 #include <map>
@@ -47,8 +47,8 @@ class Workspace {
   void lock(std::vector<ExecutionId> ids, Extent extent) { lock(std::move(ids), extent, false, {}, {}); }
   // The same for those that may be steps, with the runs that they are steps of.
   void lock_with_runs(std::vector<ExecutionId> ids) { lock(std::move(ids), Extent::state, true, {}, {}); }
-  // The same for steps that end, after these runs. Nobody else can give the runs any of these new steps then: so it is known which of
-  // those there are not.
+  // The same for steps that end, after these runs. Nobody else can give the runs any of these new steps then: so it is
+  // known which of those there are not.
   void lock_runs(std::vector<ExecutionId> runs, std::vector<ExecutionId> ending,
                  const std::vector<ExecutionId>& new_steps) {
     lock(std::move(ending), Extent::state, false, std::move(runs), new_steps);
@@ -77,8 +77,8 @@ class Workspace {
 
   void add(Row row);
   void changed(Row& row);
-  // After a transition: the row is written, its slot goes to the next of its concurrency key, workflows that wait for it hear of
-  // its end; and if it is closed and its retention is nothing, it is deleted. Gives back what was deleted.
+  // After a transition: the row is written, its slot goes to the next of its concurrency key, workflows that wait for
+  // it hear of its end; and if it is closed and its retention is nothing, it is deleted. Gives back what was deleted.
   std::optional<Execution> settle(const ExecutionId& id, Effects& effects);
   void erase(Row& row);
   std::optional<Execution> erase_if_unretained(const ExecutionId& id);

@@ -8,8 +8,8 @@ namespace hapax {
 
 namespace {
 
-// What a fork from that step knows from the start: the steps before it and what came of them, and the signals that had come by
-// then.
+// What a fork from that step knows from the start: the steps before it and what came of them, and the signals that had
+// come by then.
 std::vector<Event> before_step(const std::vector<Event>& events, std::int32_t from_step) {
   std::int64_t asked = INT64_MAX;
   for (const Event& event : events) {

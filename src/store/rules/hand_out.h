@@ -1,4 +1,5 @@
-// Handing what a verb has made claimable to those who wait for it, within the verb's transaction: the same rules in every store.
+// Handing what a verb has made claimable to those who wait for it, within the verb's transaction: the same rules in
+// every store.
 #pragma once
 
 #include <algorithm>
@@ -50,8 +51,8 @@ inline bool asks_for(const ClaimRequest& request, const Execution& execution) {
          std::find(request.queues.begin(), request.queues.end(), execution.queue) != request.queues.end();
 }
 
-// Starts those of the candidates that somebody waits for, in the order of claims. Each that is started goes to `store`, which
-// saves it and gives the events that a workflow's last turn did not know. Gives back who was started.
+// Starts those of the candidates that somebody waits for, in the order of claims. Each that is started goes to `store`,
+// which saves it and gives the events that a workflow's last turn did not know. Gives back who was started.
 template <class StoreIt>
 std::set<ExecutionId> hand_out(Waiters& waiters, std::vector<Execution*> candidates, const QueuePolicies& policies,
                                Time now, StoreIt store) {

@@ -8,8 +8,8 @@
 
 namespace hapax {
 
-// `before` is the ledger entry that it takes over, if there is one. Its owner may have been created by a clock that is ahead of
-// this one: a successor is never older than that.
+// `before` is the ledger entry that it takes over, if there is one. Its owner may have been created by a clock that is
+// ahead of this one: a successor is never older than that.
 inline Execution new_execution(const Submission& submission, Time now, const LedgerEntry* before = nullptr) {
   Execution execution = submission.execution;
   execution.created_at = before ? std::max(now, before->created_at) : now;

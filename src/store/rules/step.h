@@ -32,14 +32,14 @@ ControlOutcome resume(RunRows& rows, Execution run);
 ControlOutcome signal(RunRows& rows, Execution run, const ControlRequest& request);
 ControlOutcome fork(RunRows& rows, const Execution& run, const ControlRequest& request);
 
-// The closed task or child of a step goes on: a task with new attempts, a workflow where it stood. Neither may have completed.
-// Where its identity has another owner by now, that one stands for it.
+// The closed task or child of a step goes on: a task with new attempts, a workflow where it stood. Neither may have
+// completed. Where its identity has another owner by now, that one stands for it.
 void revive(RunRows& rows, Execution& run, std::int32_t step, Execution closed, std::vector<Event>& outcomes,
             Effects& effects);
 
-// Starts the task or child of a command of that run, or finds the one that stands for it. `command.execution` is then set; where
-// something has come of it already, it is appended to `outcomes`. A key that replaces its owner may hit a step of this run, or the
-// run itself: then `run` is closed afterwards.
+// Starts the task or child of a command of that run, or finds the one that stands for it. `command.execution` is then
+// set; where something has come of it already, it is appended to `outcomes`. A key that replaces its owner may hit a
+// step of this run, or the run itself: then `run` is closed afterwards.
 void start_step(RunRows& rows, Execution& run, Event& command, Submission submission, std::vector<Event>& outcomes,
                 Effects& effects);
 

@@ -36,8 +36,8 @@ std::optional<SubmitOutcome> find_first(SubmitRows& rows, const ExecutionId& id,
   return was_purged ? std::optional(describe_owner(rows, *entry)) : std::nullopt;
 }
 
-// The same id is the same submission, whatever its key, strategy or reuse: it gets its first answer again. A step is named by its
-// run, and is not submitted by anybody who could draw an id for it.
+// The same id is the same submission, whatever its key, strategy or reuse: it gets its first answer again. A step is
+// named by its run, and is not submitted by anybody who could draw an id for it.
 std::optional<SubmitOutcome> answer_again(SubmitRows& rows, const Submission& submission, const LedgerEntry* entry) {
   const Execution& sent = submission.execution;
   std::optional<SubmitOutcome> first = find_first(rows, sent.id, entry);
@@ -92,7 +92,8 @@ SubmitOutcome submit(SubmitRows& rows, const Submission& submission) {
   if (auto answer = find_answer(rows, submission)) return *std::move(answer);
   const LedgerEntry* entry = submission.execution.identity ? rows.entry(submission.execution) : nullptr;
   if (entry) {
-    // An entry may have said that there is no need to look for the id. What is created must be the first of its id for certain.
+    // An entry may have said that there is no need to look for the id. What is created must be the first of its id for
+    // certain.
     if (auto first = answer_again(rows, submission, nullptr)) return *std::move(first);
     entry = rows.entry(submission.execution);
   }

@@ -18,8 +18,8 @@ class SubmitRows {
   // The ledger's entry of this execution's identity.
   virtual const LedgerEntry* entry(const Execution& execution) = 0;
   virtual const Execution* owner(const LedgerEntry& entry) = 0;  // null: it was purged
-  // What is stored under the id of a submission. A store that knows from the entry of its identity that there is nothing need not
-  // look; without an entry it must.
+  // What is stored under the id of a submission. A store that knows from the entry of its identity that there is
+  // nothing need not look; without an entry it must.
   virtual const Execution* stored(const ExecutionId& id, const LedgerEntry* entry) = 0;
 
   virtual Effects cancel(const ExecutionId& owner) = 0;
@@ -30,8 +30,8 @@ class SubmitRows {
 
 SubmitOutcome submit(SubmitRows& rows, const Submission& submission);
 
-// The same where nothing changes: its first answer if it was sent before, or that of an owner which stands for it. Nothing if the
-// submission has to be stored.
+// The same where nothing changes: its first answer if it was sent before, or that of an owner which stands for it.
+// Nothing if the submission has to be stored.
 std::optional<SubmitOutcome> find_answer(SubmitRows& rows, const Submission& submission);
 
 // The answer to a new submission whose identity and id were free.

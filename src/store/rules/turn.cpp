@@ -38,7 +38,8 @@ void append(RunRows& rows, Execution& run, std::vector<Event>& events) {
   rows.append(run.id, events);
 }
 
-// Stores a run as its turn leaves it. The last turn of a completed run needs no record: the run keeps its lease for good.
+// Stores a run as its turn leaves it. The last turn of a completed run needs no record: the run keeps its lease for
+// good.
 void save_committed(RunRows& rows, Execution& run) {
   if (run.status != Status::completed) remember_turn(run);
   rows.save(run);
@@ -238,8 +239,8 @@ void go_on_from(RunRows& rows, const Turn& turn, Effects& effects) {
   std::erase_if(effects.ready, [&](const Closed& each) { return each.id == run->id; });
 }
 
-// The steps that a worker began within the turn of a run which was closed meanwhile: what they did is done, and is kept for
-// whoever looks, or resumes the run.
+// The steps that a worker began within the turn of a run which was closed meanwhile: what they did is done, and is kept
+// for whoever looks, or resumes the run.
 void keep_completed(RunRows& rows, const Execution& run, const Turn& turn) {
   for (const Turn::Start& start : turn.starts) {
     if (!start.begun || !start.begun->completed) continue;

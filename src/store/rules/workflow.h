@@ -1,5 +1,5 @@
-// What happens to workflows, in the rows of whatever store: a turn is committed, a step comes to its end, a timer fires, somebody
-// cancels, resumes, forks or signals. Each runs within one transaction of the store.
+// What happens to workflows, in the rows of whatever store: a turn is committed, a step comes to its end, a timer
+// fires, somebody cancels, resumes, forks or signals. Each runs within one transaction of the store.
 #pragma once
 
 #include "store/rules/run_rows.h"
@@ -14,8 +14,8 @@ inline bool concerns_workflows(const Execution& execution) {
   return execution.kind == Kind::workflow || execution.parent.has_value() || execution.awaited;
 }
 
-// Tells the workflows that waited for it; a workflow that did not complete takes its open steps with it. Deletes what has no
-// retention.
+// Tells the workflows that waited for it; a workflow that did not complete takes its open steps with it. Deletes what
+// has no retention.
 void after_close(RunRows& rows, const Execution& closed, Effects& effects);
 
 // A suspended workflow whose wake_at has come goes on, if anything has come of its waits.

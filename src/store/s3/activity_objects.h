@@ -1,4 +1,5 @@
-// What the S3 store keeps of activities: one object for each activity, one for each firing in the run ledger, each changed by itself.
+// What the S3 store keeps of activities: one object for each activity, one for each firing in the run ledger, each
+// changed by itself.
 //
 //   activities/{namespace}/{id}.json
 //   firings/{namespace}/{activity}/{digest of the occurrence}.json

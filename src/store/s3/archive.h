@@ -1,5 +1,6 @@
-// What the store writes into its objects and reads back: each type says its members once (members()), for both directions. Absent
-// optionals are not written; a member that is missing keeps its default. Reading throws Failure::corrupt on what nobody wrote.
+// What the store writes into its objects and reads back: each type says its members once (members()), for both
+// directions. Absent optionals are not written; a member that is missing keeps its default. Reading throws
+// Failure::corrupt on what nobody wrote.
 #pragma once
 
 #include <array>

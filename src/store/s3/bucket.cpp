@@ -202,8 +202,8 @@ void Bucket::unlock(const std::string& name, const Etag& etag, const std::string
   put(Put{name, seal(write(grave)), etag});
 }
 
-// Idempotent: each object is written only while it has this transaction's lock. What is created comes first: whoever sees one of the
-// others without its lock also sees that.
+// Idempotent: each object is written only while it has this transaction's lock. What is created comes first: whoever
+// sees one of the others without its lock also sees that.
 void Bucket::apply(const std::string& id, const Committed& transaction, std::map<std::string, Etag> locked) {
   const auto started = std::chrono::steady_clock::now();
   if (locked.empty()) {

@@ -23,8 +23,8 @@ struct Racer {
 // Exactly one is to win, and what it wrote is to be what is there. What is wrong otherwise.
 std::optional<std::string> judge_race(const std::vector<Racer>& racers, const std::string& found);
 
-// Tries it out on objects of its own under `doctor/`, which it removes again, in some hundred requests. Throws Failure::misuse if
-// conditions are not honoured, or not among writers at the same time.
+// Tries it out on objects of its own under `doctor/`, which it removes again, in some hundred requests. Throws
+// Failure::misuse if conditions are not honoured, or not among writers at the same time.
 void require_conditional_writes(ObjectStore& objects);
 
 }  // namespace hapax

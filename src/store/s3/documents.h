@@ -37,8 +37,8 @@ struct TaskDocument {
   bool operator==(const TaskDocument&) const = default;
 };
 
-// idempotency/{scope}/{key_hash}.json: an entry of the ledger. While `creating`, `task` is the document of the owner: if there is no such
-// object yet, whoever comes by puts it there.
+// idempotency/{scope}/{key_hash}.json: an entry of the ledger. While `creating`, `task` is the document of the owner:
+// if there is no such object yet, whoever comes by puts it there.
 struct Record {
   std::string name;  // where it lies; not part of its content
   LedgerEntry entry;

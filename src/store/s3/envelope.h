@@ -1,5 +1,5 @@
-// How a content becomes the body of an object: with a token of its writer, fresh for each writing, so that no two bodies are the
-// same; and with the lock of the transaction that is about to change it, if there is one.
+// How a content becomes the body of an object: with a token of its writer, fresh for each writing, so that no two
+// bodies are the same; and with the lock of the transaction that is about to change it, if there is one.
 #pragma once
 
 #include <optional>

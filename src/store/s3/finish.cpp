@@ -108,15 +108,16 @@ namespace {
 const ExecutionId& target(const Extension& extension) { return extension.token.execution; }
 const ExecutionId& target(const Report& report) { return report.token.execution; }
 
-// Steps of one run that are reported one after the other change it in one transaction: it is written once for all of them.
+// Steps of one run that are reported one after the other change it in one transaction: it is written once for all of
+// them.
 struct Together {
   ExecutionId concerned;
   std::vector<std::size_t> items;
 };
 constexpr std::size_t kTogether = 32;
 
-// Of executions that concern nobody else and stay, each is one conditional PUT, and all go together. `change` gives the outcome where the
-// item is such a one, and leaves the execution as it was where there is nothing to write.
+// Of executions that concern nobody else and stay, each is one conditional PUT, and all go together. `change` gives the
+// outcome where the item is such a one, and leaves the execution as it was where there is nothing to write.
 template <class Outcome, class Item, class Change, class Whole>
 std::vector<Outcome> each_by_itself(const Batch& batch, std::span<const Item> items, Change change, Whole whole) {
   std::vector<std::optional<Outcome>> outcomes(items.size());

@@ -9,8 +9,8 @@
 
 namespace hapax::s3 {
 
-// 1: a ledger record lay in the folder of its kind of scope. 2: in that of its scope's name; the store has an identity, and was
-// created on a bucket whose conditions hold among concurrent writers.
+// 1: a ledger record lay in the folder of its kind of scope. 2: in that of its scope's name; the store has an identity,
+// and was created on a bucket whose conditions hold among concurrent writers.
 inline constexpr std::int64_t kFormatVersion = 2;
 
 struct Format {
@@ -21,8 +21,8 @@ struct Format {
 
 std::optional<Format> read_format(Bucket& bucket);  // nothing: there is no store
 
-// Tries the bucket's conditions out, unless told otherwise, and writes format.json if there is none. Gives back what is there. Throws Failure::misuse if
-// they do not hold.
+// Tries the bucket's conditions out, unless told otherwise, and writes format.json if there is none. Gives back what is
+// there. Throws Failure::misuse if they do not hold.
 Format create_format(ObjectStore& objects, bool probe = true);
 
 // From an older format to the newest, while no other program uses the bucket. Interrupted, it may be begun again.

@@ -1,4 +1,5 @@
-// Items of a batch that do not concern each other, several at once: each request to a bucket takes long, and many may be on their way.
+// Items of a batch that do not concern each other, several at once: each request to a bucket takes long, and many may
+// be on their way.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +15,8 @@
 
 namespace hapax::s3 {
 
-// Calls work(i) for each i below `count`, on up to `threads` threads. Those with equal keys are done one after the other, in order. Once
-// one throws, no other is begun, and it is thrown to the caller.
+// Calls work(i) for each i below `count`, on up to `threads` threads. Those with equal keys are done one after the
+// other, in order. Once one throws, no other is begun, and it is thrown to the caller.
 template <class KeyOf, class Work>
 void for_each_in_flight(std::size_t count, std::size_t threads, KeyOf key_of, Work work) {
   using Key = std::decay_t<decltype(key_of(std::size_t{}))>;

@@ -1,4 +1,5 @@
-// A walk over every object that is the truth, for `hapax doctor --deep`. Hints say nothing that is not written again from the truth.
+// A walk over every object that is the truth, for `hapax doctor --deep`. Hints say nothing that is not written again
+// from the truth.
 #include <fmt/format.h>
 
 #include <array>

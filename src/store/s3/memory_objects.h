@@ -20,8 +20,8 @@ struct ObjectRequest {
 // The clock must outlive it.
 class MemoryObjects final : public ObjectStore {
  public:
-  // May throw: `before`, the request was not made; `after`, it was, and nobody got its answer. Called on the requester's thread,
-  // from several at once.
+  // May throw: `before`, the request was not made; `after`, it was, and nobody got its answer. Called on the
+  // requester's thread, from several at once.
   using Hook = std::function<void(const ObjectRequest&)>;
 
   explicit MemoryObjects(const Clock& clock) : clock_(clock) {}

@@ -83,8 +83,8 @@ std::string escape_first(std::string_view text) {
   return out + escape(text.substr(1));
 }
 
-// A type has a folder of its own name. The others have a "=" in theirs, which is escaped in names, or one of two words, whose
-// first letter is escaped where they are the name of a type.
+// A type has a folder of its own name. The others have a "=" in theirs, which is escaped in names, or one of two words,
+// whose first letter is escaped where they are the name of a type.
 std::string scope_folder(const NamedScope& scope) {
   switch (scope.tag) {
     case Scope::Tag::type: break;

@@ -1,5 +1,6 @@
-// A bucket, as the S3 store sees it: objects under names, each with a version, written under a condition. The real one speaks
-// S3 (s3_objects.h); one in memory stands in for it where tests count, cut or replay requests (memory_objects.h).
+// A bucket, as the S3 store sees it: objects under names, each with a version, written under a condition. The real one
+// speaks S3 (s3_objects.h); one in memory stands in for it where tests count, cut or replay requests
+// (memory_objects.h).
 #pragma once
 
 #include <cstdint>
@@ -44,10 +45,11 @@ struct Listing {
   bool more = false;
 };
 
-// All may be called from any thread. A batch is sent all at once, in no order, and answered in the order of its items; each
-// item stands for itself. Retries what is safe to send again, with jitter, and a write whose answer was lost is settled by
-// reading back: `body` carries a token of its writer, so that a 412 to one's own repeated write is told from another's. Throws
-// Failure::unavailable if the bucket does not answer (a write may then have been done or not: Failure::outcome_unknown).
+// All may be called from any thread. A batch is sent all at once, in no order, and answered in the order of its items;
+// each item stands for itself. Retries what is safe to send again, with jitter, and a write whose answer was lost is
+// settled by reading back: `body` carries a token of its writer, so that a 412 to one's own repeated write is told from
+// another's. Throws Failure::unavailable if the bucket does not answer (a write may then have been done or not:
+// Failure::outcome_unknown).
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;

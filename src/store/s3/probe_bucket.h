@@ -1,4 +1,5 @@
-// What a bucket must offer before Hapax trusts it, tried out on objects of its own under `doctor/`, which it removes again.
+// What a bucket must offer before Hapax trusts it, tried out on objects of its own under `doctor/`, which it removes
+// again.
 #pragma once
 
 #include <vector>
@@ -8,7 +9,8 @@
 
 namespace hapax {
 
-// Everything, in a few hundred requests: permissions one by one, conditional writes under concurrency, the clock, versions.
+// Everything, in a few hundred requests: permissions one by one, conditional writes under concurrency, the clock,
+// versions.
 std::vector<Finding> probe_bucket(S3Wire& wire);
 
 }  // namespace hapax

@@ -1,5 +1,6 @@
-// How those who share a bucket learn that somebody changed something: a small object, pulse.json, that is rewritten after changes, at
-// most once in each interval, and read by those who listen. Nobody who changes something waits for it.
+// How those who share a bucket learn that somebody changed something: a small object, pulse.json, that is rewritten
+// after changes, at most once in each interval, and read by those who listen. Nobody who changes something waits for
+// it.
 #pragma once
 
 #include <chrono>
@@ -17,7 +18,8 @@ namespace hapax::s3 {
 
 class Pulse {
  public:
-  // `is_same_store` is asked, on a thread of the pulse's, before a pulse that is none of this store's is written over or told of.
+  // `is_same_store` is asked, on a thread of the pulse's, before a pulse that is none of this store's is written over
+  // or told of.
   Pulse(std::shared_ptr<ObjectStore> objects, std::chrono::milliseconds interval, std::function<bool()> is_same_store);
   ~Pulse();  // tells what was not told yet
   Pulse(const Pulse&) = delete;

@@ -28,8 +28,8 @@ void QueueTurn::add(const Listed& listed) {
   }
 }
 
-// Names that begin with "at-" come first, by time: all that have become due are needed, and of the others the first. Then come
-// those that were due from the start, in order: as many as fit.
+// Names that begin with "at-" come first, by time: all that have become due are needed, and of the others the first.
+// Then come those that were due from the start, in order: as many as fit.
 void QueueTurn::list_waiting() {
   candidates_.clear();
   more_after_.reset();
@@ -140,7 +140,8 @@ bool QueueTurn::out_of_rate() {
   return held_by_rate_;
 }
 
-// The first one that was not passed, whatever the limits say. Names that were not listed yet may come before one that was delayed.
+// The first one that was not passed, whatever the limits say. Names that were not listed yet may come before one that
+// was delayed.
 Candidate* QueueTurn::front() {
   while (more_after_ && (at_ >= candidates_.size() || goes_before(*Hint::parse(*more_after_), candidates_[at_].hint)))
     list_more();

@@ -1,8 +1,9 @@
 // One queue during a claim: what waits in it, in the order of claims, and what its limits let through.
 //
-// A queue with limits (a rate, max_running, or tasks with concurrency keys) has an object, queues/{namespace}/{queue}.json. A claim
-// there reads it, then lists what runs, writes the running hints of what it takes, and replaces the object if nobody else has since: so of
-// two claims at once one sees the other's hints and counts them. The hints are the count; where it is in the way, it is verified.
+// A queue with limits (a rate, max_running, or tasks with concurrency keys) has an object,
+// queues/{namespace}/{queue}.json. A claim there reads it, then lists what runs, writes the running hints of what it
+// takes, and replaces the object if nobody else has since: so of two claims at once one sees the other's hints and
+// counts them. The hints are the count; where it is in the way, it is verified.
 #pragma once
 
 #include <deque>
@@ -30,7 +31,8 @@ class QueueTurn {
  public:
   QueueTurn(const Batch& batch, std::string name_space, std::string queue, Kind kind);
 
-  // Begins to choose anew. next() is the first that the limits let through, or null; take_next() counts it as handed out.
+  // Begins to choose anew. next() is the first that the limits let through, or null; take_next() counts it as handed
+  // out.
   void restart();
   Candidate* next();
   void take_next();
@@ -39,8 +41,8 @@ class QueueTurn {
   std::vector<Candidate*> unread();
   void drop_unclaimable();  // given what was read
 
-  // Counts what was chosen in the object of the queue, if its limits ask for it. Refused: another claim was first, and nothing may be
-  // taken.
+  // Counts what was chosen in the object of the queue, if its limits ask for it. Refused: another claim was first, and
+  // nothing may be taken.
   void count_chosen();
   bool refused() const { return refused_; }
   void reload();  // after that, and after losing a task to somebody

@@ -98,8 +98,9 @@ void S3Exchange::prepare(const S3Address& address, const S3WireOptions& options,
   sent_at_ = Monotonic::now();
 }
 
-// On a kept connection that breaks before the answer comes, curl sends the request again by itself. A PUT that goes out twice
-// without our knowing would be refused for its own first time; so its body is read from a function that cannot start over.
+// On a kept connection that breaks before the answer comes, curl sends the request again by itself. A PUT that goes out
+// twice without our knowing would be refused for its own first time; so its body is read from a function that cannot
+// start over.
 void S3Exchange::set_method() {
   if (request_.verb == S3Request::Verb::remove) curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, "DELETE");
   if (request_.verb != S3Request::Verb::put) return;

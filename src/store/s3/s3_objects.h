@@ -25,7 +25,8 @@ struct S3ObjectsOptions {
   Duration longest_pause{500};  // short: an outage is over for the caller soon after it is over
 };
 
-// How an endpoint wants the etag in If-Match. Found out by the first write that is refused although its condition holds.
+// How an endpoint wants the etag in If-Match. Found out by the first write that is refused although its condition
+// holds.
 enum class EtagForm : std::uint8_t { quoted, bare };
 
 // An answer that no repetition makes better, as a Failure::misuse that says what to do.

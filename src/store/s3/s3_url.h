@@ -35,11 +35,11 @@ struct S3Address {
 using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
 std::optional<std::string> environment_variable(const std::string& name);
 
-// Credentials are taken from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else from the profile AWS_PROFILE
-// (else `default`) of the files AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE (else ~/.aws/credentials and ~/.aws/config); a
-// profile named in the URL goes before the variables. The region from the URL, AWS_REGION, AWS_DEFAULT_REGION, the profile; the
-// endpoint from the URL, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile. Throws Failure::misuse with a sentence that says
-// what is wrong and what to write, without anything secret.
+// Credentials are taken from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else from the profile
+// AWS_PROFILE (else `default`) of the files AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE (else ~/.aws/credentials
+// and ~/.aws/config); a profile named in the URL goes before the variables. The region from the URL, AWS_REGION,
+// AWS_DEFAULT_REGION, the profile; the endpoint from the URL, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile.
+// Throws Failure::misuse with a sentence that says what is wrong and what to write, without anything secret.
 S3Address parse_s3_url(const std::string& url, const EnvironmentLookup& environment = environment_variable);
 
 }  // namespace hapax

@@ -1,5 +1,5 @@
-// Requests to a bucket and their answers: signed, many in flight on connections that are kept. Nothing is sent twice here, and
-// no answer is judged; that is S3Objects' business.
+// Requests to a bucket and their answers: signed, many in flight on connections that are kept. Nothing is sent twice
+// here, and no answer is judged; that is S3Objects' business.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
-// AWS Signature Version 4 for S3. Signed with a time that is given: the bucket's, so that a machine whose clock is wrong is let in.
+// AWS Signature Version 4 for S3. Signed with a time that is given: the bucket's, so that a machine whose clock is
+// wrong is let in.
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
 // The bucket's clock, told from the Date headers of its answers.
 //
-// A Date has a resolution of one second: an answer that says d, to a request sent at s and answered at r, shows that the bucket's
-// clock stood somewhere in [d, d + 1 s) at some moment between s and r. Each answer thus bounds how far that clock is ahead of a
-// clock of this machine that never jumps, and the bounds of all answers together are soon much closer than a second. Between the
-// bounds this machine's own idea of the time decides: machines that are kept in time agree at once, and one that is not is
-// wrong by no more than the bounds.
+// A Date has a resolution of one second: an answer that says d, to a request sent at s and answered at r, shows that
+// the bucket's clock stood somewhere in [d, d + 1 s) at some moment between s and r. Each answer thus bounds how far
+// that clock is ahead of a clock of this machine that never jumps, and the bounds of all answers together are soon much
+// closer than a second. Between the bounds this machine's own idea of the time decides: machines that are kept in time
+// agree at once, and one that is not is wrong by no more than the bounds.
 #pragma once
 
 #include <mutex>

@@ -92,7 +92,8 @@ std::vector<Put> record_puts(const Batch& batch, std::span<const Submission> sub
   return puts;
 }
 
-// The first of each identity and id in the batch; not the dry ones, nor steps, which what comes before them in the batch may cancel.
+// The first of each identity and id in the batch; not the dry ones, nor steps, which what comes before them in the
+// batch may cancel.
 std::vector<Fresh> straight_ones(const Batch& batch, std::span<const Submission> submissions) {
   std::vector<Fresh> fresh;
   std::set<IdentityHash> hashes;
@@ -112,8 +113,8 @@ std::vector<Fresh> straight_ones(const Batch& batch, std::span<const Submission>
   return fresh;
 }
 
-// The task was there already: made by somebody who met the record, which is as good; or long before, by the same submission, which has
-// since lost its identity. Then the record was a mistake.
+// The task was there already: made by somebody who met the record, which is as good; or long before, by the same
+// submission, which has since lost its identity. Then the record was a mistake.
 bool was_made_meanwhile(const Batch& batch, const TaskDocument& document) {
   const auto& identity = document.execution.identity;
   if (!identity) return false;

@@ -16,8 +16,9 @@ bool is_named(const Found& found, const std::string& hint) {
 
 }  // namespace
 
-// The truth that a hint leads to may be committed and not applied, or applied since we looked: so first what was committed is
-// finished, and then each is looked at once more. What would be committed later began to be written less than a minute ago.
+// The truth that a hint leads to may be committed and not applied, or applied since we looked: so first what was
+// committed is finished, and then each is looked at once more. What would be committed later began to be written less
+// than a minute ago.
 void remove_if_left_over(const Batch& batch, const std::vector<Listed>& hints) {
   std::vector<std::string> names;
   for (const Listed& hint : hints) {
@@ -133,7 +134,8 @@ std::vector<ExecutionId> due_ids(const Batch& batch, const std::vector<DueHint>&
   return ids;
 }
 
-// The first instant at which there is something to do. Looks at the first hint, and at the next one where that led nowhere.
+// The first instant at which there is something to do. Looks at the first hint, and at the next one where that led
+// nowhere.
 std::optional<Time> next_due(const Batch& batch, std::string_view prefix) {
   std::string after;
   for (bool more = true; more;) {

@@ -6,14 +6,15 @@
 //   3. commits: puts transactions/{id} with the new contents of all of them, if there is none;
 //   4. applies: writes each new content, without the lock;
 //   5. removes transactions/{id}.
-// Whoever meets a lock reads transactions/{id}. Committed: he applies it himself. Aborted: he takes the lock off. Not there and
-// the lock's time is over: he puts transactions/{id} as aborted, and that PUT decides between him and the committer. Not there and
-// in time: he waits a little; a mere reader does not, because then the content under the lock is still the truth.
+// Whoever meets a lock reads transactions/{id}. Committed: he applies it himself. Aborted: he takes the lock off. Not
+// there and the lock's time is over: he puts transactions/{id} as aborted, and that PUT decides between him and the
+// committer. Not there and in time: he waits a little; a mere reader does not, because then the content under the lock
+// is still the truth.
 //
 // One changed object and nothing else read needs none of this: one conditional PUT.
 //
-// DELETE knows no condition, so what is deleted is first overwritten with a grave, under a condition like any other change.
-// Removing the grave is the last act, and only a final one is removed: nobody writes over that for kFinalTime.
+// DELETE knows no condition, so what is deleted is first overwritten with a grave, under a condition like any other
+// change. Removing the grave is the last act, and only a final one is removed: nobody writes over that for kFinalTime.
 #pragma once
 
 #include <atomic>
@@ -33,10 +34,11 @@
 
 namespace hapax::s3 {
 
-// How late things may be. Whoever decides something begins to write it within kLateness of reading, by his own steady clock, or reads
-// again; and a request that was begun is over, one way or the other, within 30 seconds (kLongestPatience of s3_objects.h). So what was
-// deleted stays as a grave for kGraveTime from its creation, a hint without a truth stays for that long,
-// and a final grave is left alone for kFinalTime: by then nobody is on his way any more.
+// How late things may be. Whoever decides something begins to write it within kLateness of reading, by his own steady
+// clock, or reads again; and a request that was begun is over, one way or the other, within 30 seconds
+// (kLongestPatience of s3_objects.h). So what was deleted stays as a grave for kGraveTime from its creation, a hint
+// without a truth stays for that long, and a final grave is left alone for kFinalTime: by then nobody is on his way any
+// more.
 inline constexpr Duration kLockTime{10'000};
 inline constexpr std::chrono::seconds kLateness{10};
 inline constexpr Duration kGraveTime{60'000};
@@ -53,7 +55,8 @@ struct Found {
 };
 
 // The bucket of one call of a verb. For any number of threads.
-// The queues that this process has marked as used. A mark stays, so that a queue is known after all its executions are gone.
+// The queues that this process has marked as used. A mark stays, so that a queue is known after all its executions are
+// gone.
 class QueueMarks {
  public:
   std::vector<UsedQueue> missing(const std::set<UsedQueue>& queues);

@@ -1,5 +1,5 @@
-// The verbs of the S3 store. Those on a workspace are the rules for one item; those on a bucket take the whole batch, and send what does
-// not depend on each other together.
+// The verbs of the S3 store. Those on a workspace are the rules for one item; those on a bucket take the whole batch,
+// and send what does not depend on each other together.
 #pragma once
 
 #include <functional>
@@ -32,8 +32,8 @@ FinishOutcome finish(Workspace& workspace, const Report& report);
 TurnOutcome commit_turn(Workspace& workspace, const Turn& turn);
 ControlOutcome control(Workspace& workspace, const ControlRequest& request);
 
-// After a transition: if it closed the execution, tells the workflows that waited for it, and deletes what has no retention.
-// Gives back what was deleted.
+// After a transition: if it closed the execution, tells the workflows that waited for it, and deletes what has no
+// retention. Gives back what was deleted.
 std::optional<Execution> settle_closed(Workspace& workspace, const ExecutionId& id, Effects& effects);
 void wake_run(Workspace& workspace, const ExecutionId& id, Effects& effects);  // a suspended one that is due
 
@@ -67,8 +67,8 @@ struct TaskWrite {
   TaskDocument document;
   std::vector<std::string> hints_before;
 };
-// Whether each was written; those that were not have changed meanwhile. `may_go` is asked when the hints are there: which ones still
-// may be written.
+// Whether each was written; those that were not have changed meanwhile. `may_go` is asked when the hints are there:
+// which ones still may be written.
 std::vector<bool> write_each(const Batch& batch, std::vector<TaskWrite>& writes,
                              const std::function<std::vector<bool>()>& may_go = {});
 

@@ -181,8 +181,8 @@ Workspace::RecordSlot& Workspace::slot(const std::string& record_name) {
   return slot;
 }
 
-// Somebody put the record and has not put the task yet: it is put now, the very same. That the record still stands when the task
-// is not there proves that the task was never there: whoever deletes a task changes its record with it.
+// Somebody put the record and has not put the task yet: it is put now, the very same. That the record still stands when
+// the task is not there proves that the task was never there: whoever deletes a task changes its record with it.
 void Workspace::finish_creating(Record& record) {
   const ExecutionId owner = record.entry.owner;
   const std::string name = task_name(owner);

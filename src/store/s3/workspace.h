@@ -1,5 +1,5 @@
-// What one transaction sees and changes, as executions, ledger entries and requests rather than bytes: the rules are applied to it in
-// memory, commit() writes what became of it, with the hints that lead there.
+// What one transaction sees and changes, as executions, ledger entries and requests rather than bytes: the rules are
+// applied to it in memory, commit() writes what became of it, with the hints that lead there.
 #pragma once
 
 #include <map>

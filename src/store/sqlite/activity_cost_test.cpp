@@ -19,7 +19,8 @@ class ActivityCost : public testing::Test {
     tables = std::make_unique<ActivityTables>(db);
   }
 
-  // Half of them started by a schedule, and due tomorrow; the others by events, of which few are in the namespace `few`.
+  // Half of them started by a schedule, and due tomorrow; the others by events, of which few are in the namespace
+  // `few`.
   void define(int count) {
     db.exec(fmt::format(R"sql(
       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {0})

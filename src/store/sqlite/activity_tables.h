@@ -1,5 +1,5 @@
-// The rows of activities and of the run ledger. Over one connection, within a transaction that the caller began; readers call
-// what changes nothing.
+// The rows of activities and of the run ledger. Over one connection, within a transaction that the caller began;
+// readers call what changes nothing.
 #pragma once
 
 #include "store/activity_rows.h"

@@ -37,8 +37,8 @@ class FilePlace {
   // Whether the content of the file is no longer that of the database.
   bool is_overwritten() const;
 
-  // Whether another database lies at the path, with nothing of the old one beside it. The old log would be read as the new
-  // database's own and damage it.
+  // Whether another database lies at the path, with nothing of the old one beside it. The old log would be read as the
+  // new database's own and damage it.
   bool another_may_be_opened() const;
 
   // The same, when the last connection may have been closed, which removes the log.

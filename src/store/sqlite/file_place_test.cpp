@@ -1,4 +1,5 @@
-// What becomes of the store when its files are deleted, replaced or restored while it is open, or kept locked by others.
+// What becomes of the store when its files are deleted, replaced or restored while it is open, or kept locked by
+// others.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 

@@ -1,5 +1,5 @@
-// Lists stay within their namespace: each of its queues is walked by an index that begins with the queue, newest first, and the
-// walks are merged. Executions are loaded one by one, until the page is full.
+// Lists stay within their namespace: each of its queues is walked by an index that begins with the queue, newest first,
+// and the walks are merged. Executions are loaded one by one, until the page is full.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The rows that workflows have beside their executions: run states, events, waits, signals. Over one connection, within a
-// transaction that the caller began; a run is named by the seq of its execution.
+// The rows that workflows have beside their executions: run states, events, waits, signals. Over one connection, within
+// a transaction that the caller began; a run is named by the seq of its execution.
 #pragma once
 
 #include <limits>

@@ -10,8 +10,8 @@ constexpr std::int64_t kApplicationId = 0x48617078;
 
 std::int64_t newest_schema_version();
 
-// Makes sure the file is Hapax's and of this program's schema; an empty one is migrated, an older one if `migrate_older`.
-// Throws as open_sqlite_store says.
+// Makes sure the file is Hapax's and of this program's schema; an empty one is migrated, an older one if
+// `migrate_older`. Throws as open_sqlite_store says.
 void prepare_schema(Connection& connection, bool migrate_older = false);
 
 // Runs the migrations that are missing, in one transaction. Throws Failure::misuse if the schema is newer than this

@@ -52,8 +52,8 @@ class WriterSession : public Session {
         sweep(tables.connection()),
         purge(tables.connection()),
         data_version_(tables.connection(), "PRAGMA data_version") {
-    // Large enough that a page which many transactions change is copied into the database once, small enough that the log
-    // stays in the page cache of the operating system.
+    // Large enough that a page which many transactions change is copied into the database once, small enough that the
+    // log stays in the page cache of the operating system.
     tables.connection().exec("PRAGMA wal_autocheckpoint = 4000");
     const std::string data = identity();
     opened = std::make_shared<OpenedFile>(OpenedFile{FilePlace(tables.connection().handle(), data), data});

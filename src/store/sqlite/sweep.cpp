@@ -48,8 +48,8 @@ void Sweep::recount_found(Batch& batch, Statement& statement, Effects& effects) 
   }
 }
 
-// What was counted by a clock that was ahead. Few run, so those are looked over now and then; what is delayed only at first, and when
-// the clock is seen to have been set back.
+// What was counted by a clock that was ahead. Few run, so those are looked over now and then; what is delayed only at
+// first, and when the clock is seen to have been set back.
 void Sweep::recount_ahead(Batch& batch, Effects& effects) {
   const bool set_back = batch.tables.clock_set_back();
   const bool due = !repaired_at_ || batch.now - *repaired_at_ >= kRepairInterval;

@@ -48,7 +48,8 @@ class Tables {
   void committed() {
     if (set_back_handled_) clock_set_back_ = false;
   }
-  // Whether a transaction began earlier than one before it, or it is not known, since a committed transaction has handled that.
+  // Whether a transaction began earlier than one before it, or it is not known, since a committed transaction has
+  // handled that.
   bool clock_set_back() const { return clock_set_back_; }
   void handled_clock_set_back() { set_back_handled_ = true; }
   // Forgets what a transaction that was rolled back had taught it.
@@ -85,8 +86,8 @@ class Tables {
 
   // ---- reports
 
-  // Keeps what a repeated report must be answered with, where the execution that it closed goes early. The row has all its
-  // attempts.
+  // Keeps what a repeated report must be answered with, where the execution that it closed goes early. The row has all
+  // its attempts.
   void remember_report(const Row& row, Time now);
   std::optional<ClosingReport> report_before(const Report& report, Time now);
   std::int64_t forget_reports(Time now, std::int64_t limit);  // how many
@@ -146,8 +147,8 @@ struct Batch {
 };
 
 // Writes what a transition made of an execution that was pending or running before: the row, or its deletion if it is
-// closed and its retention is nothing; and a freed slot goes to the next of its concurrency key. Workflows that waited for
-// it are told. True if it was deleted.
+// closed and its retention is nothing; and a freed slot goes to the next of its concurrency key. Workflows that waited
+// for it are told. True if it was deleted.
 bool settle(Batch& batch, Row& row, std::size_t known_attempts, Effects& effects);
 
 // Whether closing it would delete it: then the caller may want all of it first.
