@@ -55,5 +55,5 @@ def draw(summary):
         parts += panel
         row_height = max(row_height, height + GAP)
     height = top + row_height
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Hapax beside its peers">'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Hapax next to its peers">'
     return "\n".join([head, f"<style>{STYLE}</style>", *parts, "</svg>", ""])

@@ -1,9 +1,10 @@
-"""From the raw lines of a run to medians, ratios, a table, and docs/performance.md with its chart. No figure is typed by hand."""
+"""From the raw lines of a run to medians, ratios, tables, and the first part of docs/performance.md with its chart."""
 
 import dataclasses
 import json
 import shutil
 import statistics
+import textwrap
 
 import catalogue
 import chart
@@ -167,12 +168,18 @@ class Summary:
 
     def markdown(self):
         return _PAGE.format(
-            machine=self.machine_line(),
+            machine=textwrap.fill(self._conditions(), 120, break_long_words=False, break_on_hyphens=False),
             rounds=self.facts["rounds"],
-            noise=f"{self.noise():.0%}",
             table=_markdown_table(self.table()),
             verdicts=_markdown_table(self.verdict_table()),
             settings=_markdown_table([["", "version", "store", "settings"], *self._settings_rows()]),
+        )
+
+    def _conditions(self):
+        return (
+            f"Measured on {self.machine_line()}. PostgreSQL as `initdb` leaves it, with `fsync` and `synchronous_commit` on: "
+            "what was acknowledged is on disk. "
+            f"Other processes used at most {self.noise():.0%} of the processors during a run."
         )
 
     def _settings_rows(self):
@@ -192,19 +199,25 @@ def _markdown_table(rows):
 
 
 def publish(source, summary, root):
-    """Keeps the raw lines in the repository, and writes the page and the chart that follow from them."""
+    """Keeps the raw lines in the repository, and writes the chart and the page up to END from them."""
     if source.resolve() != (root / RESULTS).resolve():
         shutil.copyfile(source, root / RESULTS)
-    (root / PAGE).write_text(summary.markdown())
+    page = root / PAGE
+    _, _, rest = page.read_text(encoding="utf-8").partition(END) if page.exists() else ("", "", "\n")
+    page.write_text(summary.markdown() + END + rest, encoding="utf-8")
     (root / CHART).write_text(chart.draw(summary))
 
+
+END = "<!-- end of what ./dev peers --docs writes -->"
 
 _PAGE = """\
 # Performance
 
-Hapax beside other task queues: one machine, one PostgreSQL, each measure of all of them in one run, the same work for each. Medians of {rounds} interleaved rounds.
+Hapax next to other task queues: one machine, one PostgreSQL, each measure of all of them in one run, the same work for
+each. Medians of {rounds} interleaved rounds. `./dev peers --docs` writes this part of the page from
+[the raw lines](../bench/peers/results.jsonl); [below](#layouts-on-postgresql) are the measurements behind decisions.
 
-![Hapax beside its peers](performance.svg)
+![Hapax next to its peers](performance.svg)
 
 {table}
 
@@ -212,43 +225,44 @@ Hapax beside other task queues: one machine, one PostgreSQL, each measure of all
 
 {verdicts}
 
-Measured on: {machine}. PostgreSQL as `initdb` leaves it, with `fsync` and `synchronous_commit` on: what was acknowledged is on
-the disk. Other processes used at most {noise} of the processors during a run.
+{machine}
 
 ## What was measured
 
-- **Keyed submit**: one task a call, 100 bytes of JSON, a key of its own each, 32 calls in flight, without a thread for each: promises
-  of the peers, `submit_async` of Hapax.
-- **Duplicate submit**: the same calls once more.
-- **Bulk submit**: 1,000 tasks a call, without keys, 2 calls in flight.
-- **Drain**: 20,000 waiting tasks that do nothing, one worker, started by the process that submitted them, until the store shows
-  every one of them as completed, with its result where the peer keeps results.
-- **Submit to start of handler**: one task at a time to an idle worker, from the call of submit until its handler runs. The worker
-  is in the submitter's process. There Hapax hands the task over with the submission's commit, where the peers' workers hear of it
-  through their store; *in two processes*, Hapax's does so, too.
-- **Workflows**: three steps one after the other, each with a result, 32 workflows in flight, from start to result, again without a
-  thread for each: promises of the peers, `start_async` and `when_closed` of Hapax.
-- **Steps of a workflow of 1,000**: one workflow at a time, its steps one after the other; by turns with ten of 100 steps, which tell
-  whether a step of a long one costs more.
+- **Keyed submit**: one task per call, 100 bytes of JSON, each with its own key, 32 calls in flight without a thread for
+  each: promises of the peers, `submit_async` of Hapax.
+- **Duplicate submit**: the same calls again.
+- **Bulk submit**: 1,000 tasks per call, without keys, 2 calls in flight.
+- **Drain**: 20,000 waiting tasks that do nothing and one worker, started by the process that submitted them, until the
+  store shows every task as completed, with its result where the peer keeps results.
+- **Submit to start of handler**: one task at a time to an idle worker, from the call of submit until its handler runs.
+  The worker is in the submitter's process. There Hapax hands the task over in the commit of the submission, while the
+  peers' workers learn of it from their store. *In two processes*, so does Hapax's worker.
+- **Workflows**: three steps one after the other, each with a result, 32 workflows in flight without a thread for each,
+  from start to result: promises of the peers, `start_async` and `when_closed` of Hapax.
+- **Steps of a workflow of 1,000**: one workflow at a time, its steps one after the other, alternating with ten workflows
+  of 100 steps. The ratio shows whether a step of a long workflow costs more.
 
-Every run has an empty database, all but the drain have a warm-up, and each reads the store afterwards: a run in which a task is missing, doubled or without
-its result ends the whole benchmark. What the peers are asked for is not always the same: graphile-worker and BullMQ forget a key when its job is removed,
-none of them notices the same key with another input, and all of that Hapax does within these figures.
+Every run starts with an empty database. All but the drain have a warm-up. Each run reads the store afterwards: a task
+that is missing, doubled or without its result ends the whole benchmark. The peers are not always asked for the same:
+graphile-worker and BullMQ forget a key when its job is removed, and none of them notices the same key with another
+input. Hapax does all of that within these figures.
 
-*Hapax* is the C++ library with the engine in the process, *Hapax over HTTP* the same library as a client of one `hapax serve`.
+*Hapax* is the C++ library with the engine in the process. *Hapax over HTTP* is the same library as a client of one
+`hapax serve`.
 
 ## Who was measured
 
 {settings}
 
-## Again
+## Running it again
 
 ```sh
 ./dev peers            # about an hour on two processors; raw lines in build/peers.jsonl
-./dev peers --docs     # the same, and this page from it
+./dev peers --docs     # the same, and writes this part of the page
 ./dev peers --quick    # minutes; does everything work?
 ```
 
-This page is written by `./dev peers --docs` from [the raw lines](../bench/peers/results.jsonl). [bench/peers](../bench/peers/README.md) has the
-programs.
+[bench/peers](../bench/peers/README.md) has the programs.
+
 """
