@@ -1,5 +1,6 @@
 #include "model/generator.h"
-#include "store/memory/memory_store.h"
+#include "model/oracle/oracle.h"
+#include "support/manual_clock.h"
 
 namespace hapax::model {
 
@@ -14,7 +15,7 @@ const std::vector<Duration> kSpans{0ms, 1ms, 1s, 60s, 1h, 24h};
 
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed) : random_(seed), model_(open_memory_store(clock_)) {}
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
 
   Sequence run(std::size_t steps) {
     Sequence sequence;
@@ -44,10 +45,10 @@ class Generator {
     return items;
   }
 
-  // Also does it on the model, to learn which revisions there are.
+  // Also asks the oracle, to learn which revisions there are.
   Step done(Step step) {
     if (const auto* advance = std::get_if<Advance>(&step)) clock_.advance(advance->by);
-    perform(step, *model_);
+    oracle_.perform(step, clock_.now());
     return step;
   }
 
@@ -69,7 +70,7 @@ class Generator {
     row.document = chance(80) ? "{}" : "{\"n\":1}";
     row.by_event = chance(20);
     if (chance(70)) row.next_due = time();
-    const auto stored = model_->activities().find(row.name_space, row.id);
+    const ActivityRow* stored = oracle_.find_activity(row.name_space, row.id);
     row.revision = stored && chance(90) ? stored->revision : 0;
     if (chance(10)) row.revision += chance(50) ? 1 : -1;
     return {row, chance(15)};
@@ -109,7 +110,7 @@ class Generator {
 
   std::mt19937_64 random_;
   ManualClock clock_;
-  std::unique_ptr<Store> model_;
+  Oracle oracle_;
   std::vector<ActivityChange> changes_;  // the last ones: now and then they are sent again
   std::vector<ActivityRun> runs_;
 };

@@ -4,6 +4,9 @@
 #include <sstream>
 #include <type_traits>
 
+#include "model/oracle/oracle.h"
+#include "support/manual_clock.h"
+
 namespace hapax::model {
 
 namespace {
@@ -63,31 +66,32 @@ Sequence shrink_batches(Sequence sequence, const Fails& fails) {
 
 }  // namespace
 
-std::optional<Difference> compare(const Sequence& sequence, const MakeHome& expected, const MakeHome& actual) {
+std::optional<Difference> compare(const Sequence& sequence, const MakeHome& store) {
   ManualClock clock;
-  const auto expected_home = expected(), actual_home = actual();
-  const auto expected_store = expected_home->open(clock), actual_store = actual_home->open(clock);
+  Oracle oracle;
+  const auto home = store();
+  const auto opened = home->open(clock);
   for (std::size_t i = 0; i < sequence.size(); ++i) {
     if (const auto* advance = std::get_if<Advance>(&sequence[i])) clock.advance(advance->by);
-    const Answer expected_answer = perform(sequence[i], *expected_store);
-    const Answer actual_answer = perform(sequence[i], *actual_store);
-    if (expected_answer != actual_answer) return Difference{i, describe_difference(expected_answer, actual_answer)};
+    const Answer expected = in_order(oracle.perform(sequence[i], clock.now()));
+    const Answer actual = in_order(perform(sequence[i], *opened));
+    if (expected != actual) return Difference{i, describe_difference(expected, actual)};
   }
   return std::nullopt;
 }
 
-Sequence minimise(Sequence sequence, const MakeHome& expected, const MakeHome& actual) {
-  const Fails fails = [&](const Sequence& candidate) { return compare(candidate, expected, actual).has_value(); };
-  if (const auto difference = compare(sequence, expected, actual)) sequence.resize(difference->step + 1);
+Sequence minimise(Sequence sequence, const MakeHome& store) {
+  const Fails fails = [&](const Sequence& candidate) { return compare(candidate, store).has_value(); };
+  if (const auto difference = compare(sequence, store)) sequence.resize(difference->step + 1);
   sequence = shrink(std::move(sequence), fails);
   sequence = shrink_batches(std::move(sequence), fails);
   return shrink(std::move(sequence), fails);
 }
 
-std::string describe_failure(const Sequence& sequence, const MakeHome& expected, const MakeHome& actual) {
+std::string describe_failure(const Sequence& sequence, const MakeHome& store) {
   std::ostringstream out;
   for (std::size_t i = 0; i < sequence.size(); ++i) out << "  " << i << ". " << sequence[i] << '\n';
-  const auto difference = compare(sequence, expected, actual);
+  const auto difference = compare(sequence, store);
   if (difference) out << "they differ at step " << difference->step << ":\n" << difference->text;
   return out.str();
 }

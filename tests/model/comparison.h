@@ -1,4 +1,4 @@
-// Applies one sequence to two stores on one clock and says where they first differ.
+// Applies one sequence to the oracle and to a store, on one clock, and says where they first differ.
 #pragma once
 
 #include <functional>
@@ -20,13 +20,13 @@ struct Difference {
   std::string text;
 };
 
-// Fresh data for both. Nothing if all answers are equal.
-std::optional<Difference> compare(const Sequence& sequence, const MakeHome& expected, const MakeHome& actual);
+// On fresh data. Nothing if the store gives the oracle's answers.
+std::optional<Difference> compare(const Sequence& sequence, const MakeHome& store);
 
-// The smallest part of a sequence found on which the two still differ: steps first, then items of batches.
-Sequence minimise(Sequence sequence, const MakeHome& expected, const MakeHome& actual);
+// The smallest part of a sequence found on which they still differ: steps first, then items of batches.
+Sequence minimise(Sequence sequence, const MakeHome& store);
 
-// The sequence and where it differs, for a reader.
-std::string describe_failure(const Sequence& sequence, const MakeHome& expected, const MakeHome& actual);
+// The sequence and where they differ, for a reader.
+std::string describe_failure(const Sequence& sequence, const MakeHome& store);
 
 }  // namespace hapax::model

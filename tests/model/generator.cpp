@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "store/memory/memory_store.h"
+#include "model/oracle/oracle.h"
+#include "support/manual_clock.h"
 #include "support/task.h"
 
 namespace hapax::model {
@@ -25,8 +26,7 @@ const std::vector<Duration> kSpans{0ms, 1ms, 1s, 10s, 1h, 24h};
 
 class Generator {
  public:
-  Generator(std::uint64_t seed, bool with_waiters)
-      : random_(seed), with_waiters_(with_waiters), model_(open_memory_store(clock_)) {}
+  Generator(std::uint64_t seed, bool with_waiters) : random_(seed), with_waiters_(with_waiters) {}
 
   Sequence run(std::size_t steps) {
     Sequence sequence;
@@ -52,10 +52,10 @@ class Generator {
     return items;
   }
 
-  // Also runs the step on the model, to learn which tokens there are.
+  // Also asks the oracle, to learn which tokens there are.
   Step done(Step step) {
     if (const auto* advance = std::get_if<Advance>(&step)) clock_.advance(advance->by);
-    const Answer answer = perform(step, *model_);
+    const Answer answer = oracle_.perform(step, clock_.now());
     if (const auto* outcomes = std::get_if<std::vector<ClaimOutcome>>(&answer)) {
       for (const ClaimOutcome& outcome : *outcomes) {
         for (const Execution& execution : outcome.executions) {
@@ -152,7 +152,7 @@ class Generator {
     const std::size_t recent = std::min<std::size_t>(turns_.size(), 3);
     const Execution& run = chance(80) ? turns_[turns_.size() - 1 - below(recent)] : any(turns_);
     // Of one that is kept unfinished, what it has kept since is known to its worker.
-    const auto stored = chance(80) ? model_->find(run.name_space, run.id) : std::nullopt;
+    const Execution* stored = chance(80) ? oracle_.find(run.id) : nullptr;
     const Execution& known = stored ? *stored : run;
     Turn turn;
     turn.token = token_of(run);
@@ -167,7 +167,7 @@ class Generator {
   Turn following_turn() {
     const std::size_t recent = std::min<std::size_t>(steps_.size(), 3);
     const Execution& step = steps_[steps_.size() - 1 - below(recent)];
-    const auto found = model_->find(step.name_space, *step.parent);
+    const Execution* found = oracle_.find(*step.parent);
     const Execution run = found ? *found : step;
     Turn turn;
     turn.token = {run.id, run.attempt, run.lease_secret.value_or(test_secret(777'777))};
@@ -360,7 +360,7 @@ class Generator {
   std::mt19937_64 random_;
   const bool with_waiters_;
   ManualClock clock_;
-  std::unique_ptr<Store> model_;
+  Oracle oracle_;
   std::vector<ExecutionId> ids_;
   std::vector<Submission> submissions_;
   std::int64_t controls_ = 0;

@@ -1,5 +1,5 @@
 // Random sequences. Few keys, queues and request keys, so that everything collides; every token and id that a step
-// names was handed out before by a store that the generator runs beside.
+// names was handed out before by an oracle that the generator runs beside.
 #pragma once
 
 #include <cstdint>

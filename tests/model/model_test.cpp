@@ -1,4 +1,4 @@
-// Every store against the memory store: random sequences must get the same answers. HAPAX_SEED=n runs that one
+// Every store against the oracle: random sequences must get the same answers. HAPAX_SEED=n runs that one
 // sequence, HAPAX_RUNS=n so many of them.
 #include <gtest/gtest.h>
 
@@ -25,48 +25,34 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise)
   return text ? std::stoull(text) : otherwise;
 }
 
-MakeHome home_of(const std::string& name) {
-  for (const StoreKind& kind : all_stores()) {
-    if (kind.name == name) return kind.make;
-  }
-  throw std::invalid_argument("no store is named " + name);
-}
-
-std::vector<StoreKind> without_memory(std::vector<StoreKind> stores) {
-  std::erase_if(stores, [](const StoreKind& kind) { return kind.name == "Memory"; });
-  return stores;
-}
-
 class Model : public testing::TestWithParam<StoreKind> {};
-INSTANTIATE_TEST_SUITE_P(Stores, Model, testing::ValuesIn(without_memory(all_stores())),
+INSTANTIATE_TEST_SUITE_P(Stores, Model, testing::ValuesIn(all_stores()),
                          [](const auto& info) { return info.param.name; });
 
 class HandOutModel : public testing::TestWithParam<StoreKind> {};
-INSTANTIATE_TEST_SUITE_P(Stores, HandOutModel, testing::ValuesIn(without_memory(stores_that_hand_out())),
+INSTANTIATE_TEST_SUITE_P(Stores, HandOutModel, testing::ValuesIn(stores_that_hand_out()),
                          [](const auto& info) { return info.param.name; });
 
 void expect_the_same_answers(const StoreKind& store, Sequence (*generate)(std::uint64_t, std::size_t),
                              std::uint64_t usual_runs) {
-  const MakeHome memory = home_of("Memory");
   const std::uint64_t first = number_from_environment("HAPAX_SEED", kFirstSeed);
   const std::uint64_t runs =
       number_from_environment("HAPAX_RUNS", std::getenv("HAPAX_SEED") ? 1 : usual_runs / store.slowness);
   for (std::uint64_t seed = first; seed < first + runs; ++seed) {
     const Sequence sequence = generate(seed, kSteps);
-    if (!compare(sequence, memory, store.make)) continue;
-    const Sequence minimal = minimise(sequence, memory, store.make);
-    FAIL() << "HAPAX_SEED=" << seed << " differs; the minimised sequence:\n"
-           << describe_failure(minimal, memory, store.make);
+    if (!compare(sequence, store.make)) continue;
+    const Sequence minimal = minimise(sequence, store.make);
+    FAIL() << "HAPAX_SEED=" << seed << " differs; the minimised sequence:\n" << describe_failure(minimal, store.make);
   }
 }
 
-TEST_P(Model, GivesTheSameAnswersAsTheMemoryStore) { expect_the_same_answers(GetParam(), generate, kRuns); }
+TEST_P(Model, GivesTheAnswersOfTheOracle) { expect_the_same_answers(GetParam(), generate, kRuns); }
 
-TEST_P(HandOutModel, HandsOutWhatTheMemoryStoreDoes) {
+TEST_P(HandOutModel, HandsOutWhatTheOracleDoes) {
   expect_the_same_answers(GetParam(), generate_with_waiters, kHandOutRuns);
 }
 
-TEST_P(Model, KeepsActivitiesAsTheMemoryStoreDoes) {
+TEST_P(Model, KeepsActivitiesAsTheOracleDoes) {
   expect_the_same_answers(GetParam(), generate_activities, kActivityRuns);
 }
 

@@ -1,20 +1,15 @@
 #include "model/step.h"
 
+#include <algorithm>
 #include <exception>
 #include <sstream>
 
+#include "model/match.h"
 #include "support/describe.h"
 
 namespace hapax::model {
 
 namespace {
-
-template <class... Cases>
-struct Match : Cases... {
-  using Cases::operator()...;
-};
-template <class... Cases>
-Match(Cases...) -> Match<Cases...>;
 
 Contents look(const Look& look, Store& store) {
   Contents contents;
@@ -23,7 +18,7 @@ Contents look(const Look& look, Store& store) {
       ListFilter filter;
       filter.name_space = name_space;
       filter.kind = kind;
-      filter.limit = 100'000;
+      filter.limit = kEverything;
       for (Execution& execution : store.list(filter)) contents.executions.push_back(std::move(execution));
     }
   }
@@ -32,7 +27,7 @@ Contents look(const Look& look, Store& store) {
   // A store may know a queue already that a refused submission named.
   std::erase_if(contents.counts, [](const QueueCount& count) { return count.pending == 0 && count.running == 0; });
   for (const ExecutionId& run : look.runs) {
-    for (Event& event : store.history(run, 0, 100'000)) contents.events.push_back(std::move(event));
+    for (Event& event : store.history(run, 0, kEverything)) contents.events.push_back(std::move(event));
   }
   return contents;
 }
@@ -131,6 +126,31 @@ Answer perform(const Step& step, Store& store) {
   } catch (const std::exception& e) {
     return Thrown{e.what()};
   }
+}
+
+namespace {
+
+void put_in_order(Effects& effects) {
+  for (auto* changed : {&effects.closed, &effects.ready}) {
+    std::sort(changed->begin(), changed->end(),
+              [](const auto& a, const auto& b) { return std::tie(a.id, a.queue) < std::tie(b.id, b.queue); });
+    changed->erase(std::unique(changed->begin(), changed->end()), changed->end());
+  }
+}
+
+}  // namespace
+
+Answer in_order(Answer answer) {
+  std::visit(
+      []<class Kind>(Kind& outcomes) {
+        if constexpr (std::is_same_v<Kind, SweepOutcome>) {
+          put_in_order(outcomes.effects);
+        } else if constexpr (requires { outcomes.front().effects; }) {
+          for (auto& outcome : outcomes) put_in_order(outcome.effects);
+        }
+      },
+      answer);
+  return answer;
 }
 
 std::string describe_difference(const Answer& expected, const Answer& actual) {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "store/store.h"
-#include "support/manual_clock.h"
 
 namespace hapax::model {
 
@@ -78,10 +77,16 @@ using Answer =
                  PurgeOutcome, bool, std::vector<Execution>, Contents, std::vector<bool>, std::vector<ActivityRow>,
                  std::vector<ActivityRun>, DueActivities, std::int64_t, Thrown>;
 
-// Does the step on a store. Moving the clock is left to whoever owns it.
+// The limit of a read that wants all there is.
+inline constexpr std::int32_t kEverything = 100'000;
+
+// Does the step on a store. Moving the clock is left to its owner.
 Answer perform(const Step& step, Store& store);
 
 std::ostream& operator<<(std::ostream& out, const Step& step);
+
+// Effects in an order of their own: a store may tell of them in any, and of one more than once.
+Answer in_order(Answer answer);
 
 // Both answers, only as far as they differ.
 std::string describe_difference(const Answer& expected, const Answer& actual);
