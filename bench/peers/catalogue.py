@@ -1,4 +1,4 @@
-"""Who is measured, what is measured, and what Hapax has to reach."""
+"""The peers, the measures, and the targets for Hapax."""
 
 import dataclasses
 import pathlib
@@ -8,7 +8,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    """One row of the table. `name` is unique, and what the lines of results are filed under."""
+    """One row of the table. `name` is unique and identifies the peer in the results."""
 
     name: str
     store: str  # where its tasks are
@@ -33,7 +33,7 @@ class Measure:
     count: int
     quick_count: int
     unit: str = "tasks/s"
-    slow: tuple = ()  # (peer, count): who would take minutes for the full count gets a smaller one
+    slow: tuple = ()  # (peer, count): a peer that would take minutes for the full count gets a smaller one
 
 
 PEERS = (
@@ -69,7 +69,7 @@ def count_of(measure, peer, quick):
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """What Hapax has to reach: `value` of its figure must be at least `factor` times the best of `against`."""
+    """A target: Hapax's figure must be at least `factor` times the best of `against`."""
 
     measure: str
     field: str  # of the result: value, p50, p99

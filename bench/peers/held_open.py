@@ -1,7 +1,7 @@
-"""Does Hapax on PostgreSQL stay as fast as it began? The same load on a fresh database, on one whose rows no vacuum can clear
-away because a transaction is held open all the time, and on one with many closed executions around.
+"""Does Hapax on PostgreSQL stay fast? Runs the same load on a fresh database, on one where a transaction held open
+blocks vacuum, and on one with many closed executions.
 
-`./dev held-open` builds and runs it: seconds long as it is, full length (10 minutes, 5,000,000 executions) with --full.
+`./dev held-open` builds and runs it. It takes seconds, or with --full 10 minutes and 5,000,000 executions.
 """
 
 import argparse
@@ -21,8 +21,8 @@ ROOT = catalogue.FOLDER.parents[1]
 WANTED = 0.8
 SEED_SECONDS = 5
 
-# Copies of what a real load has left, under ids and hashes of their own: as if it had been so much longer. Ids go back
-# in time.
+# Copies the executions of a real load under new ids and hashes, as if the load had run much longer. Ids go back in
+# time.
 COPY_FUNCTIONS = """
 create or replace function copied_id(id uuid, copy int) returns uuid language sql immutable as $$
   select (lpad(to_hex(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint - 60000 * copy), 12, '0')
@@ -48,7 +48,7 @@ class Failed(Exception):
 
 
 class HeldTransaction:
-    """A transaction with a snapshot, in the database whose vacuum it is to hold back."""
+    """A transaction with a snapshot, which blocks vacuum in its database."""
 
     def __init__(self, url):
         self._session = subprocess.Popen(
@@ -60,7 +60,7 @@ class HeldTransaction:
             raise Failed("the transaction to be held open could not be begun")
 
     def release(self):
-        """Raises if the transaction has not lasted."""
+        """Raises if the transaction has ended."""
         answer, _ = self._session.communicate("select txid_current_if_assigned() is not null; commit;\n")
         if answer.strip() != "t":
             raise Failed("the transaction was not open any more at the end")
@@ -85,7 +85,7 @@ class Lab:
         return json.loads(done.stdout)
 
     def fill_with_closed(self, database, wanted):
-        """A database with at least so many closed executions: a real load's, and copies of them."""
+        """A database with at least that many closed executions: those of a real load, and copies of them."""
         url = self.postgres.fresh_database(database)
         seed = self.soak(url, SEED_SECONDS)["count"]
         self.postgres.run(f"set search_path to hapax; {COPY_FUNCTIONS}", database)
@@ -145,7 +145,7 @@ def measure(options):
 
 
 def show(results):
-    """Prints the table; whether everything is as fast as wanted."""
+    """Prints the table and returns whether every figure meets its target."""
     medians = {name: statistics.median(rates) for name, rates in results["rates"].items()}
     titles = {
         "fresh": "fresh",

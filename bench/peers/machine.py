@@ -1,4 +1,4 @@
-"""The machine that figures are from: its facts, and how much of it others used meanwhile."""
+"""The machine of the figures: its facts, and how much of it other processes used."""
 
 import datetime
 import os
@@ -23,7 +23,7 @@ def _file_system(folder):
 
 
 def fdatasyncs_per_second(folder, seconds=1.0):
-    """How often the disk makes 8 KiB durable, one after another: the floor under every durable submit."""
+    """How many times a second the disk syncs 8 KiB, one after another: the lower bound of every durable submit."""
     path = pathlib.Path(folder) / "fdatasync.probe"
     page = b"x" * 8192
     with path.open("wb") as probe:
@@ -55,9 +55,9 @@ def facts(folder, postgres, redis):
 
 
 class Noise:
-    """A window of time: what share of the processors went to processes that are not ours, or to the hypervisor's other guests.
+    """A window of time: the share of the processors that other processes, or other guests of the hypervisor, used.
 
-    Ours are this process, its children that have ended meanwhile, and the servers with theirs.
+    Our own are this process, its children that ended in the window, and the servers with theirs.
     """
 
     def __init__(self, server_pids):

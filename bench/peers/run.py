@@ -1,8 +1,8 @@
-"""Measures Hapax beside other task queues: one machine, one PostgreSQL, one run.
+"""Measures Hapax next to other task queues: one machine, one PostgreSQL, one run.
 
-`./dev peers` builds and runs it. Every round runs every measure on every peer, one after the other, so that a slow minute of the
-machine hits all of them; figures are medians of the rounds. Each run is a process of its own on an empty database, checks that
-all the work was done, and ends everything here if it was not. README.md says what the measures are.
+`./dev peers` builds and runs it. Every round runs every measure on every peer, one after the other, so that a slow
+minute of the machine affects all of them. Figures are medians of the rounds. Each run is a separate process on an empty
+database. It checks that all the work was done; if not, the benchmark ends. README.md describes the measures.
 """
 
 import argparse
@@ -26,7 +26,7 @@ class Failed(Exception):
 
 
 class Lab:
-    """The servers of a run, and how a peer is measured on them."""
+    """The servers of a run, and the measuring of a peer on them."""
 
     def __init__(self, options, names):
         self._options = options
@@ -86,7 +86,7 @@ class Lab:
         return [self._postgres.pid, *(redis.pid for redis in self._redis.values())]
 
     def run(self, peer, measure, count):
-        """The line of one run; where others disturbed it, the least disturbed of a few."""
+        """The line of one run; if other processes disturbed it, the least disturbed of a few runs."""
         best = None
         for _ in range(self._options.tries):
             if self._options.quiet_seconds:
@@ -137,7 +137,7 @@ def measure_all(options):
 
 
 def parse():
-    parser = argparse.ArgumentParser(prog="./dev peers", description="Measures Hapax beside other task queues on this machine.")
+    parser = argparse.ArgumentParser(prog="./dev peers", description="Measures Hapax next to other task queues on this machine.")
     parser.add_argument("--quick", action="store_true", help="one round with small counts: does everything work? No figures to quote")
     parser.add_argument("--rounds", type=int, help="how often everything is measured (3; quick: 1)")
     parser.add_argument("--peer", action="append", metavar="NAME", help="only this one; may be given again")

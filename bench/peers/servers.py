@@ -1,4 +1,4 @@
-"""PostgreSQL and Redis servers for a benchmark: each on a free port, in a directory of its own, ended by its pid."""
+"""PostgreSQL and Redis servers for a benchmark: each on a free port, in its own directory, ended by its pid."""
 
 import os
 import pathlib
@@ -44,14 +44,14 @@ def postgres_folder():
 
 
 class _Server:
-    """A child process that says in a log of its own what went wrong."""
+    """A child process with its own log."""
 
     name = "server"
 
     def __init__(self, command, log, stop_signal, as_user=()):
         self._log = log
         self._stop_signal = stop_signal
-        # It does not outlive this process, however that ends.
+        # It ends with this process, however this process ends.
         command = ["setpriv", *as_user, "--pdeathsig", stop_signal.name.removeprefix("SIG"), *command]
         with log.open("w") as out:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
@@ -114,7 +114,7 @@ class Postgres(_Server):
         return subprocess.run([*command, "-c", statement], capture_output=True, text=True, check=False)
 
     def run(self, statement, database="postgres"):
-        """What the statement gives, as psql prints it."""
+        """The result of the statement, as psql prints it."""
         answer = self._ask(database, statement)
         if answer.returncode != 0:
             raise ServerError(f"PostgreSQL refused '{statement}': {answer.stderr.strip()}")

@@ -1,4 +1,4 @@
-"""The reckoning of bench/peers, and that it believes nobody who did not do the work.
+"""The calculations of bench/peers, and that it rejects a peer that did not do the work.
 
 Run as `/usr/bin/python3 -m pytest bench/peers` from anywhere.
 """

@@ -1,4 +1,4 @@
-"""Reads the record of a run and what the store has at its end, and says what an honest queue would not have done.
+"""Reads the records of a run and the final content of the store, and reports what a correct queue would not do.
 
     checker.py DIRECTORY    prints a sentence per violation; the exit code is 1 if there is any
 """
@@ -29,7 +29,7 @@ def check(directory):
 
 
 def _keys(history, final, keys):
-    """Every key that the clients were to submit was acknowledged, and has its one execution."""
+    """Every key of the clients was acknowledged and has exactly one execution."""
     if not keys:
         yield "no key was to be submitted: there is nothing to check"
     acknowledged = {event.key for event in history.of(Submitted) if event.acknowledged}
@@ -42,7 +42,7 @@ def _keys(history, final, keys):
 
 
 def _effects(history, effects, final):
-    """An effect happens before its report: what is finished has one, under the effect key of its execution."""
+    """An effect happens before its report: every finished execution has one, under its effect key."""
     by_id = defaultdict(list)
     for effect in effects:
         by_id[effect["id"]].append(effect)
@@ -63,7 +63,7 @@ def _effects(history, effects, final):
 
 
 def _leases(history):
-    """Nobody reports under a lease that was never given."""
+    """No report uses a lease that was never handed out."""
     given = {claim.lease for claim in history.of(Claimed)}
     for finish in history.of(Finished):
         if finish.acknowledged and finish.accepted and finish.lease not in given:

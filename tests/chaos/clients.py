@@ -1,5 +1,4 @@
-"""The clients of a run. Every key is submitted three times, by three clients, spread over the time that the run takes; each
-submission is sent until it is acknowledged."""
+"""The clients of a run. Three clients submit each key, spread over the run; each repeats until it is acknowledged."""
 
 import random
 import threading
@@ -15,10 +14,10 @@ TIMES = 3
 
 class Clients:
     def __init__(self, record, ports, seed, clients, keys_each, seconds):
-        """`ports` are functions that say where a server listens now."""
+        """`ports` are functions that return where a server listens now."""
         self.record, self.ports, self.seed, self.seconds = record, ports, seed, seconds
         self.keys = [[f"key-{c}-{k}" for k in range(keys_each)] for c in range(clients)]
-        self.unexpected = []  # answers that no queue may give here
+        self.unexpected = []  # answers that a correct queue never gives here
         self.give_up = threading.Event()
         listing = Record(record / "keys.jsonl")
         for key in sum(self.keys, []):
@@ -67,7 +66,7 @@ class Clients:
             except (OSError, ValueError):
                 self.give_up.wait(0.02 + 0.1 * chance.random())
                 continue
-            if answer.status == 503:  # the store is away; the same again is safe
+            if answer.status == 503:  # the store is down; sending the same again is safe
                 self.give_up.wait(0.05 + 0.1 * chance.random())
                 continue
             if answer.status not in (200, 201):

@@ -14,7 +14,7 @@ retention = "7d"
 
 
 class Cluster:
-    """Where the servers listen changes with every life of theirs: they write it into files that clients look into."""
+    """A server listens on another port after each restart. It writes the port into a file that clients read."""
 
     def __init__(self, directory, store, seed, servers=2, workers=4, late_share=0.02, lease_s=2, environment=None):
         self.directory, self.store, self.seed = pathlib.Path(directory), store, seed

@@ -9,7 +9,7 @@ from postgres import Postgres
 
 @pytest.fixture
 def new_postgres():
-    """Makes databases that end with the test."""
+    """Starts databases and ends them with the test."""
     made = []
 
     def new():
@@ -23,7 +23,7 @@ def new_postgres():
 
 @pytest.fixture
 def postgres(new_postgres):
-    """One that runs, with an empty database `hapax`."""
+    """A running PostgreSQL with an empty database `hapax`."""
     made = new_postgres().create().start()
     made.ask("CREATE DATABASE hapax")
     return made

@@ -1,4 +1,4 @@
-"""Kills and restarts, at random moments of a seed."""
+"""Kills and restarts at random moments, by a seed."""
 
 import random
 import threading
@@ -6,7 +6,7 @@ import time
 
 
 class Disturbance:
-    """`also` are (part of the time, function) pairs: what happens once, when that part of the time has passed."""
+    """`also` are (part of the time, function) pairs: the function runs once, after that part of the time."""
 
     def __init__(self, cluster, seed, also=()):
         self.cluster = cluster

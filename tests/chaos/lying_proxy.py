@@ -1,4 +1,4 @@
-"""Stands in front of a server and breaks one promise of Hapax, as a bug in the system would."""
+"""A proxy in front of a server that breaks one promise of Hapax, as a bug would."""
 
 import http.client
 import json
@@ -7,7 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class LyingProxy:
-    """`lie` is one of the functions below: it gets a way to ask the server, the request, and answers (status, body)."""
+    """`lie` is one of the functions below: it gets a function to ask the server and the request; it returns status,
+    body."""
 
     def __init__(self, port, lie):
         proxy = self
@@ -64,7 +65,7 @@ def honest(proxy, path, body):
 
 
 def submits_twice(proxy, path, body):
-    """As a client library that repeats a request it takes for lost, under a fresh key."""
+    """Like a client library that repeats a lost request under a new key."""
     if path == "/v1/tasks" and proxy.every(10):
         proxy.ask(path, {**body, "idempotency_key": body["idempotency_key"] + "-again"})
     return proxy.ask(path, body)
@@ -77,7 +78,7 @@ def forgets_the_key(proxy, path, body):
 
 
 def acknowledges_too_early(proxy, path, body):
-    """As a server that answers before it has committed, and then dies."""
+    """Like a server that answers before it commits, and then dies."""
     status, answer = proxy.ask(path, {**body, "dry_run": True} if path == "/v1/tasks" and proxy.every(10) else body)
     return (201 if status == 200 and answer.get("created") else status), answer
 
@@ -91,7 +92,7 @@ def accepts_stale_reports(proxy, path, body):
 
 
 def loses_effects(proxy, path, body):
-    """As an engine that closes a task nobody has run."""
+    """Like an engine that closes a task that no worker has run."""
     status, answer = proxy.ask(path, body)
     if path == "/v1/claims" and answer.get("claims") and proxy.every(2):
         stolen = answer["claims"].pop()

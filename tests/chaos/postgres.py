@@ -1,4 +1,4 @@
-"""A PostgreSQL of the test's own: in a directory of its own, on a socket in it, ended with the test."""
+"""The test's own PostgreSQL: in its own directory, on a socket in it, ended with the test."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import urllib.parse
 
-# Small, but as durable as any.
+# Small, but durable.
 SETTINGS = """
 listen_addresses = ''
 max_connections = 100
@@ -22,14 +22,14 @@ log_min_messages = warning
 
 
 def _bin():
-    """The newest that Debian's packages have installed."""
+    """The newest PostgreSQL that Debian's packages have installed."""
     found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda p: int(p.parts[-3]))
     assert found, "there is no PostgreSQL; install Debian's package postgresql"
     return found[-1].parent
 
 
 class Postgres:
-    """Runs as the user postgres where the test runs as root, which PostgreSQL refuses to be."""
+    """Runs as the user postgres if the test runs as root, because PostgreSQL refuses to run as root."""
 
     def __init__(self):
         self.user = "postgres" if os.geteuid() == 0 else None
@@ -46,7 +46,7 @@ class Postgres:
         return self
 
     def create_as_standby_of(self, primary):
-        """A copy that follows the primary. It is to become a primary without a standby of its own."""
+        """A standby of the primary. After promotion it has no standby itself."""
         self._run("pg_basebackup", "-D", self.data, "-R", "-X", "stream", "-c", "fast", "-U", primary.role,
                   "-h", primary.sockets)
         self.configure(f"unix_socket_directories = '{self.sockets}'\nsynchronous_standby_names = ''\n"
@@ -62,7 +62,7 @@ class Postgres:
         return self
 
     def stop(self, mode="immediate"):
-        """fast: sessions are ended and all is written; immediate: as if it had crashed."""
+        """fast: ends sessions and writes everything; immediate: like a crash."""
         self._control("stop", "-m", mode)
 
     def restart(self, mode):
@@ -70,23 +70,23 @@ class Postgres:
         self.start()
 
     def freeze(self):
-        """All of its processes stop where they are; what connects to it waits."""
+        """Stops all of its processes where they are; clients wait."""
         for pid in self._processes():
             os.kill(pid, signal.SIGSTOP)
 
     def thaw(self):
         for pid in self._processes():
-            with contextlib.suppress(ProcessLookupError):  # one whose client is gone ends as soon as it goes on
+            with contextlib.suppress(ProcessLookupError):  # a process whose client is gone ends as soon as it continues
                 os.kill(pid, signal.SIGCONT)
 
     def _processes(self):
-        """The first one, which starts the others, is the first of them."""
+        """The pids, beginning with the postmaster."""
         first = int((self.data / "postmaster.pid").read_text().split()[0])
         found = [first]
         for status in pathlib.Path("/proc").glob("[0-9]*/stat"):
             try:
                 parent = int(status.read_text().rpartition(")")[2].split()[1])
-            except OSError:  # it has ended meanwhile
+            except OSError:  # it has ended
                 continue
             if parent == first:
                 found.append(int(status.parent.name))
@@ -99,7 +99,7 @@ class Postgres:
         return file
 
     def restore(self, file, database="hapax"):
-        """In place of what is there."""
+        """Restores a backup in place of the current database."""
         self._run("pg_restore", "-h", self.sockets, "-U", self.role, "--clean", "--if-exists", "-d", database, file)
 
     def promote(self):
@@ -112,7 +112,7 @@ class Postgres:
         return self._run("psql", "-h", self.sockets, "-U", self.role, "-d", database, "-Atqc", sql).strip()
 
     def url(self, *others, database="hapax"):
-        """Names this one, and the others to try if it takes no writes."""
+        """Names this server, and the others to try if it takes no writes."""
         hosts = ",".join(str(server.sockets) for server in (self, *others))
         return f"postgres://{self.role}@/{database}?host={urllib.parse.quote(hosts, safe='/,')}"
 
@@ -127,7 +127,7 @@ class Postgres:
 
     def _run(self, program, *arguments):
         command = [str(_bin() / program), *map(str, arguments)]
-        # Into a file: a server that pg_ctl starts keeps its standard output open.
+        # Into a file, because a server started by pg_ctl keeps its standard output open.
         with tempfile.TemporaryFile() as output:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/",
                                   user=self.user, group=self.user, env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"}, check=False)

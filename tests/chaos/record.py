@@ -1,4 +1,4 @@
-"""What the processes of a run write down: one line of JSON per event, appended in one write, so that a killed process
+"""The records of the processes of a run: one line of JSON per event, appended in one write, so that a killed process
 leaves whole lines. Instants are nanoseconds of the machine's monotonic clock, the same in all processes."""
 
 import json
@@ -36,8 +36,8 @@ def read_lines(directory, pattern):
 
 
 def read_history(directory):
-    """All events of all processes. One that was sent is written down before, and again when it is answered: only the
-    answered one counts then."""
+    """All events of all processes. A request is recorded before it is sent and again when it is answered; if it was
+    answered, only the second record counts."""
     events = {}
     for line in read_lines(directory, "events-*.jsonl"):
         kind = KINDS[line.pop("event")]

@@ -1,4 +1,5 @@
-"""A run from start to verdict: servers, workers and clients on a store, disturbed for a while, then drained and checked."""
+"""A run from start to verdict: servers, workers and clients on a store, disturbed for a while, then drained,
+checked."""
 
 import os
 import pathlib
@@ -43,8 +44,8 @@ def seed():
 
 
 def run(directory, store, size, seed, also=(), disturb=True, in_front=None, environment=None):
-    """Violations as sentences, and what happened in numbers. `also` is for Disturbance; `in_front` puts something between
-    clients and servers: it is given the cluster and answers with the ports to use; `environment` is the servers'."""
+    """Returns violations as sentences, and the counts of the run. `also` is for Disturbance. `in_front` puts something
+    between clients and servers: it gets the cluster and returns the ports to use. `environment` is for the servers."""
     cluster = Cluster(directory, store, seed, size.servers, size.workers, size.late_share, size.lease_s,
                       environment)
     try:
@@ -58,7 +59,7 @@ def run(directory, store, size, seed, also=(), disturb=True, in_front=None, envi
         finally:
             clients.join(120 * SLOWDOWN)
         write_final(cluster.record, everything_closed(Caller(cluster.servers[0]), 120 * SLOWDOWN))
-        if disturb:  # Workers that are late, and alive, report by then: others have done their work, so it must be refused.
+        if disturb:  # Late workers that are alive report by then. Other workers have done the work, so the report must be refused.
             threading.Event().wait(size.lease_s + 1)
     except BaseException:
         print(cluster.log())

@@ -1,4 +1,4 @@
-"""The checker must notice: on records that were altered, and on a system that breaks a promise."""
+"""The checker must find violations: in altered records, and in a system that breaks a promise."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ def record(honest_record, tmp_path):
 
 
 def alter(record, pattern, change, wanted=lambda line: True):
-    """Changes the last line that is wanted: to another, to several, or (None) to nothing."""
+    """Replaces the last matching line by another, by several, or (None) by nothing."""
     for path in sorted(record.glob(pattern)):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
         for n in reversed(range(len(lines))):
@@ -97,7 +97,7 @@ LIES = {
 
 
 def run_behind(lie, directory):
-    """Everybody, workers too, speaks to the server through the proxy."""
+    """All clients and workers talk to the server through the proxy."""
     proxies = []
 
     def in_front(cluster):

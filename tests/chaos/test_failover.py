@@ -1,5 +1,5 @@
-"""A primary with a synchronous standby: the primary is lost under load, the standby takes over, and everybody finds it by a
-connection string that names both. What was acknowledged was on both."""
+"""A primary with a synchronous standby. The primary is lost under load, the standby takes over, and servers find it by
+a connection string that names both. What was acknowledged was on both."""
 
 import time
 

@@ -1,5 +1,5 @@
-"""A deploy that never ends: workers of two generations, each knowing types that the other does not, under load, and either
-killed at random. Nothing fails for want of a worker, and no attempt is lost but to a worker that was killed."""
+"""A deploy that never ends: workers of two generations under load, each with types that the other lacks, both killed at
+random. No task fails for lack of a worker, and only killed workers lose attempts."""
 
 import collections
 import os
@@ -19,7 +19,7 @@ SUBMITTERS, PAUSE_S = 4, 0.03
 
 
 class Workers:
-    """Two of each generation. Every life has a name of its own."""
+    """Two workers of each generation. Every process has its own name."""
 
     def __init__(self, directory, port):
         self.directory, self.port = directory, port

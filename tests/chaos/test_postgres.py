@@ -1,4 +1,4 @@
-"""Two servers and four workers on one PostgreSQL, which is itself restarted: once in order, once as if it had crashed."""
+"""Two servers and four workers on one PostgreSQL, which is restarted: once cleanly, once as after a crash."""
 
 from scenario import run, seed, size
 

@@ -1,4 +1,4 @@
-"""What happens under a running server: the database freezes, its schema is dropped or created anew, a backup is restored."""
+"""Faults under a running server: the database freezes, its schema is dropped or created anew, a backup is restored."""
 
 import concurrent.futures
 import json
@@ -25,7 +25,7 @@ def server(tmp_path, postgres):
 
 
 def drop_schema(postgres):
-    """Every transaction has the identity locked before anything else: who takes that first is in nobody's way."""
+    """Every transaction locks the identity first, so taking that lock first deadlocks with none of them."""
     postgres.ask("BEGIN; REFRESH MATERIALIZED VIEW hapax.store_identity; DROP SCHEMA hapax CASCADE; COMMIT", database="hapax")
 
 
@@ -45,7 +45,7 @@ def test_frozen_database_is_503_by_the_deadline_and_the_server_stays_alive(serve
     assert took < 5 * TIMEOUT_S * SLOWDOWN, took
     assert caller.http.get("/health").status == 200
     postgres.thaw()
-    for n in range(40):  # whatever became of them, the same again is one execution
+    for n in range(40):  # done or not, sending the same again makes one execution
         retry_until(lambda: caller.submit(queue="q", idempotency_key=f"k{n}").status in (200, 201))
     assert len(caller.list(queue="q", limit=100)) == 41
 
@@ -79,7 +79,7 @@ def test_dropped_schema_is_503_with_what_to_do_until_there_is_one(server, postgr
 
 
 class Load:
-    """Submits to several queues of two namespaces and claims from them. What is submitted says where it belongs."""
+    """Submits to several queues of two namespaces and claims from them. Each input says where it belongs."""
 
     def __init__(self, server):
         self.callers = {namespace: Caller(server, namespace) for namespace, _ in PLACES}
@@ -100,7 +100,7 @@ class Load:
             thread.join()
 
     def go_on(self, count=30):
-        """Until so many more were submitted and claimed."""
+        """Waits until that many more were submitted and claimed."""
         before = dict(self.counts)
         retry_until(lambda: all(self.counts[what] >= before[what] + count for what in before), 60)
 
@@ -140,7 +140,7 @@ def test_nothing_crosses_while_the_schema_is_created_anew_under_load(server, pos
             load.go_on()
             drop_schema(postgres)
             command.ok("migrate")
-            # Whoever comes first gets the first number: each time another queue.
+            # The first queue gets the first number: each time another queue.
             namespace, queue = PLACES[turn]
             command.run("submit", "t", json.dumps([namespace, queue]), "--queue", queue, "--namespace", namespace)
         load.go_on()

@@ -13,7 +13,7 @@ def s3():
 
 
 def test_everything_adds_up_after_kills_under_load(tmp_path, s3):
-    # A bucket answers a hundred times a second where a database answers some thousand times.
+    # A bucket answers some hundred requests a second, a database some thousand.
     whole = size()
     smaller = Size(whole.seconds, whole.clients // 2, min(whole.keys_each // 2, 40), late_share=0.2, lease_s=3)
 

@@ -62,7 +62,7 @@ def test_every_second_is_one_workflow_and_one_row_however_often_servers_die(tmp_
             threading.Event().wait(chance.uniform(0, 0.4))
             victim.start(deadline_s=60)
 
-        # What a server had decided when it died is carried out by another within five seconds.
+        # Another server carries out the decision of a dead one within five seconds.
         last_kill = datetime.fromtimestamp(float(postgres.ask("SELECT extract(epoch FROM now())")), timezone.utc)
         deadline = time.monotonic() + 30 * SLOWDOWN
         while True:
@@ -91,7 +91,7 @@ def test_every_second_is_one_workflow_and_one_row_however_often_servers_die(tmp_
 
 
 def settled(server, deadline_s=30):
-    """The ledger and the workflows once they no longer change: the activity is paused."""
+    """The ledger and the workflows once they no longer change, because the activity is paused."""
     deadline = time.monotonic() + deadline_s * SLOWDOWN
     while True:
         before = ledger(server), workflow_ids(server)

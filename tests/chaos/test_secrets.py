@@ -1,4 +1,4 @@
-"""Passwords and tokens: where they may come from, and that they are shown nowhere."""
+"""Passwords and tokens: their sources, and that they are never shown."""
 
 import signal
 import subprocess

@@ -1,8 +1,9 @@
-"""One worker process: claims at whichever server answers, has its effect, reports; writes all of it down.
+"""One worker process: claims at any server that answers, performs its effect, reports, and records all of it.
 
     worker.py DIRECTORY NAME SEED LATE LEASE PORT_FILE…    until it is killed
 
-Some attempts fail, and LATE of them (0 to 1) report only after their lease of LEASE seconds has ended: those reports must be refused.
+Some attempts fail, and LATE of them (0 to 1) report only after their lease of LEASE seconds has ended: those reports
+must be refused.
 """
 
 import pathlib
@@ -29,7 +30,7 @@ class Worker:
         self.late = []  # (when, claim)
 
     def ask(self, path, body):
-        """The answer of some server, or None after all of them failed once."""
+        """The answer of the first server that answers, or None if all failed once."""
         for client in self.chance.sample(self.clients, len(self.clients)):
             try:
                 answer = client.post(path, body)
@@ -37,7 +38,7 @@ class Worker:
                 continue
             if answer.status in (200, 409):
                 return answer.json
-        time.sleep(0.05)  # between two tries: a database that restarts is not to be flooded
+        time.sleep(0.05)  # between two tries, so that a restarting database is not flooded
         return None
 
     def run(self):

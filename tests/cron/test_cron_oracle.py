@@ -1,8 +1,8 @@
 """The next firing of ten thousand random (expression, zone, instant), compared with croniter.
 
-croniter works on local times without a zone here: it has no rule for changes of the clocks that one could hold to. What these make of a
-local time is computed by this file with Python's own zoneinfo, by the rule in docs/activities.md. Where the two read an expression
-differently, KNOWN says who is right; each of these is shown to differ, and all else must agree.
+croniter works on local times without a zone here, because it has no clear rule for changes of the clocks. This file
+applies those changes with Python's own zoneinfo, by the rule in docs/activities.md. Where the two read an expression
+differently, KNOWN says who is right; the test shows that each of these differs, and everything else must agree.
 """
 
 import datetime
@@ -135,7 +135,7 @@ def offset(zone, instant):
 
 
 def change_within(zone, first, last, step=6 * 3600):
-    """The first instant in (first, last] from which another offset holds, or None. Two changes within a step may be overlooked."""
+    """The first instant in (first, last] with another offset, or None. May miss two changes within a step."""
     for instant in range(first, last, step):
         end = min(instant + step, last)
         if offset(zone, instant) == offset(zone, end):
@@ -157,7 +157,7 @@ def instant_of(rng, zone):
     return instant
 
 
-# ---- what is right
+# ---- the expected result
 
 def croniter_text(fields):
     """croniter has the second last, and the L before the day of the week."""
@@ -177,7 +177,7 @@ def instant_at(zone, local):
 def expected(fields, zone, after):
     local = datetime.datetime.fromtimestamp(after, zone).replace(tzinfo=None)
     change = change_within(zone, after - 26 * 3600, after + 1)
-    if change:  # some local times that were passed may come again, or only now
+    if change:  # local times that have passed may occur again, or for the first time
         local -= abs(offset(zone, change) - offset(zone, change - 1)) + datetime.timedelta(seconds=1)
     firings = croniter.croniter(croniter_text(fields), local)
     while True:

@@ -1,7 +1,7 @@
-"""Checks that every test that docs/guarantees.md appeals to is there.
+"""Checks that every test that docs/guarantees.md names exists.
 
-After `Shown by:` stand, in backquotes, names of ctest tests (`e2e_race`, `core_test`, `examples`), of GoogleTest cases (`Submit.*`,
-`Finish.Repeated*`), of examples, and `conformance` for the suite that runs on every store.
+`Shown by:` is followed, in backquotes, by names of ctest tests (`e2e_race`, `core_test`, `examples`), of GoogleTest
+cases (`Submit.*`, `Finish.Repeated*`), of examples, and `conformance` for the suite that runs on every store.
 
 Run as `/usr/bin/python3 tests/docs/check_promises.py` from anywhere, and by ctest. Prints one line for each finding.
 """

@@ -1,8 +1,7 @@
-"""Checks that the documentation shows what is there: every C++ snippet is taken from examples/, and every relative link leads to
-a file.
+"""Checks that every C++ snippet of the documentation comes from examples/, and that every relative link leads to a
+file.
 
-A snippet may leave something out: a line that is nothing but `// …` stands for it, and the parts around it are found in this
-order in one example.
+A snippet may leave code out: a line `// …` stands for it. The parts around it must occur in this order in one example.
 
 Run as `/usr/bin/python3 tests/docs/check_snippets.py` from anywhere, and by ctest. Prints one line for each finding.
 """
@@ -23,12 +22,12 @@ def documents():
 
 
 def plain(text):
-    """Without what differs when code is moved to the margin: common indentation, blank lines around it."""
+    """The text without its common indentation and the blank lines around it."""
     return textwrap.dedent(text).strip("\n")
 
 
 def taken_from(example, snippet):
-    """Whether the parts of the snippet follow one another in the example, whole lines each, wherever it is indented."""
+    """Whether the parts of the snippet occur in order in the example, as whole lines, with any indentation."""
     position = 0
     for part in OMISSION.split(snippet):
         wanted = plain(part).splitlines()

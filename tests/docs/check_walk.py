@@ -1,7 +1,7 @@
-"""Checks that docs/architecture.md walks through every source file, and through none that is gone.
+"""Checks that docs/architecture.md names every source file, and no file that is gone.
 
-A heading `## src/core: …` or `### handlers` (within the folder before it) opens a folder; the rows of its table name files as
-`name.{h,cpp}`. Unit tests stand beside their source and are not named.
+A heading `## src/core: …` or `### handlers` (within the folder before it) opens a folder; the rows of its table name
+files as `name.{h,cpp}`. Unit tests are beside their source and are not named.
 
 Run as `/usr/bin/python3 tests/docs/check_walk.py` from anywhere, and by ctest. Prints one line for each finding.
 """
@@ -25,7 +25,7 @@ def names_in(cell):
 
 
 def walked_files(text):
-    """Every file that the walk names, with the line that does."""
+    """Every file that the walk names, with its line."""
     named, top, folder = {}, None, None
     for number, line in enumerate(text.splitlines(), 1):
         heading = HEADING.match(line)
@@ -45,8 +45,8 @@ def source_files():
 
 def main():
     named = walked_files((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
-    findings = [f"docs/architecture.md:{line}: there is no {name}" for name, line in sorted(named.items()) if not (ROOT / name).exists()]
-    findings += [f"{name}:1: docs/architecture.md does not walk through it" for name in sorted(source_files() - named.keys())]
+    findings = [f"docs/architecture.md:{line}: {name} does not exist" for name, line in sorted(named.items()) if not (ROOT / name).exists()]
+    findings += [f"{name}:1: docs/architecture.md does not name it" for name in sorted(source_files() - named.keys())]
     print("\n".join([*findings, f"walk: {len(named)} files, {len(findings)} findings"]))
     return 1 if findings else 0
 

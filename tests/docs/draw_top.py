@@ -93,7 +93,7 @@ def capture(server, directory):
     command = f"{BINARY} top --url http://127.0.0.1:{server.port}"
     subprocess.run([*tmux, "-u", "new-session", "-d", "-x", str(COLUMNS), "-y", str(LINES), command], env=environment, check=True)
     try:
-        for _ in range(80):  # rates need a while to be rates
+        for _ in range(80):  # rates need some time to settle
             submit(server, "mail", "welcome_mail", 3)
             submit(server, "payments", f"charge_{time.monotonic_ns()}", 2)
             time.sleep(0.1)

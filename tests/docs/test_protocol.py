@@ -1,8 +1,8 @@
 """docs/protocol.md, exchange by exchange: every ```http block is sent or compared as printed.
 
-A block that starts with a method is a request, one that starts with a status is the answer to the request before it. In an
-answer "{name}" binds a value, or must equal it where it is bound already in that answer's place for good (ids); leases are
-bound anew by every claim. "…" stands for any value, a member "…" for any further members.
+A block that starts with a method is a request; one that starts with a status is the answer to the request before it. In
+an answer "{name}" binds a value, or must equal the value that is already bound (ids). Every claim binds leases anew.
+"…" stands for any value, a member "…" for any further members.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""The verbs of the API as the tests speak them. Those that return a Response leave judging it to the test; the others
-insist on success."""
+"""The verbs of the API for tests. Those that return a Response leave the check to the test; the others require
+success."""
 
 import itertools
 from urllib.parse import quote
@@ -94,7 +94,7 @@ class Caller:
         return self.task(id)
 
     def list(self, **filter):
-        """Up to `limit`, over as many pages as that takes: a page also ends where its bytes are enough."""
+        """Up to `limit`, over as many pages as needed: a page also ends at its size limit."""
         limit, found = filter.pop("limit", 100), []
         while True:
             query = "&".join(f"{name}={value}" for name, value in {**filter, "limit": limit - len(found)}.items())
@@ -168,7 +168,7 @@ class Caller:
     # ---- activities and events
 
     def define(self, id, trigger, workflow=None, **settings):
-        """The activity; it starts workflows of type "w" unless told otherwise."""
+        """The activity; by default it starts workflows of type "w"."""
         if "tasks" not in settings:
             settings["workflow"] = workflow or {"type": "w", "queue": "activities"}
         answer = self.http.put(activity_path(id), {"trigger": trigger, **settings})
@@ -197,7 +197,7 @@ class Caller:
         return self.http.post(activity_path(id, "backfill"), {"from": start, "to": end, **options})
 
     def send_event(self, event):
-        """In structured mode; what became of it."""
+        """Sends an event in structured mode and returns its outcome."""
         (receipt,) = self.send_events(event, "application/cloudevents+json")
         return receipt
 

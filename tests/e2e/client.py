@@ -1,5 +1,5 @@
-"""Talking to a server: a small JSON client with one kept connection per thread, and bare sockets for what a
-well-behaved client cannot do (many requests at the same instant, malformed ones, waiting ones)."""
+"""A small JSON client with one kept connection per thread, and bare sockets for what a normal client cannot do: many
+requests at the same instant, malformed ones, waiting ones."""
 
 import http.client
 import json
@@ -25,8 +25,8 @@ class Response:
 
 
 class Client:
-    """`port` may be a function: it is asked at every new connection, so that a client survives restarts of its server.
-    Shared by threads: each has a connection of its own. A request is sent once; what fails, raises OSError."""
+    """`port` may be a function, called for every new connection, so that a client survives restarts of its server.
+    Threads may share it; each has its own connection. A request is sent once; a failure raises OSError."""
 
     def __init__(self, port, headers=None, timeout=60):
         self._port = port if callable(port) else lambda: port
@@ -79,7 +79,7 @@ class Client:
     def _connection(self):
         connection = getattr(self._local, "connection", None)
         port = self._port()
-        # An idle connection that has become readable was closed by the server: nothing was sent on it, so it is safe to
+        # The server closed an idle connection that has become readable: nothing was sent on it, so it is safe to
         # take a new one.
         if connection and (connection.port != port or select.select([connection.sock], [], [], 0)[0]):
             self.close()
@@ -138,8 +138,8 @@ class RawConnection:
 
 
 class Volley:
-    """Several connections whose requests reach their servers at the same instant: all but the last byte of every
-    request is sent first, then the last bytes in one go."""
+    """Several connections whose requests reach their servers at the same instant: it sends all but the last byte of
+    every request first, then the last bytes together."""
 
     def __init__(self, ports):
         self._connections = [RawConnection(port) for port in ports]

@@ -23,7 +23,7 @@ class Ended:
 
 
 class Command:
-    """`where` are the flags that name a server or a store; they go with every run."""
+    """`where` are the flags that name a server or a store; every run gets them."""
 
     def __init__(self, directory, where):
         self.directory = directory
@@ -54,7 +54,7 @@ class Command:
         return ended.json
 
     def start(self, *arguments):
-        """A process that runs on; the test ends it."""
+        """A process that keeps running; the test ends it."""
         return subprocess.Popen(
             self.line(*arguments),
             cwd=self.directory,

@@ -8,7 +8,7 @@ from server import SLOWDOWN, Server
 
 
 def eventually(condition, deadline_s=10, every_s=0.01):
-    """Asks until the answer is truthy and returns it: the one place where a test waits for a state."""
+    """Calls until the result is truthy and returns it: the one place where a test waits for a state."""
     end = time.monotonic() + deadline_s * SLOWDOWN
     while not (answer := condition()):
         assert time.monotonic() < end, f"not within {deadline_s} s: {condition}"
@@ -18,7 +18,7 @@ def eventually(condition, deadline_s=10, every_s=0.01):
 
 @pytest.fixture
 def start_server(tmp_path, request):
-    """Starts servers that end with the test; what they logged is shown if it fails."""
+    """Starts servers and ends them with the test; shows their logs if it fails."""
     servers = request.node.stash.setdefault(SERVERS, [])
 
     def start(name="server", **options):
@@ -38,7 +38,7 @@ def server(start_server):
 
 @pytest.fixture(scope="module")
 def shared_server(tmp_path_factory):
-    """One server for the tests of a file that keep out of each other's way by names of their own."""
+    """One server for the tests of a file, which use different names."""
     server = Server(tmp_path_factory.mktemp("shared")).start()
     yield server
     server.kill()

@@ -1,7 +1,7 @@
-"""What happened at a server as its clients saw it, and whether an honest queue could have behaved like that.
+"""What clients saw of a server, and whether a correct queue could have behaved like that.
 
 Every event has the instants (of one counter) at which it was sent and answered: two events overlap unless one was
-answered before the other was sent. What was sent and never answered may or may not have happened.
+answered before the other was sent. A request that was never answered may or may not have happened.
 """
 
 import itertools
@@ -82,8 +82,8 @@ class History:
 
 
 def violations(history, final=None):
-    """Sentences about what an honest queue would not have done. `final` is everything that is there at the end, after
-    all work was done: a list of Seen."""
+    """Sentences about what a correct queue would not do. `final` is everything stored at the end, after all work was
+    done: a list of Seen."""
     found = []
     found += _submissions(history)
     found += _handouts(history)
@@ -199,7 +199,7 @@ def _end(history, final):
 
 
 def lost_so_far(history, seen):
-    """Of executions that were read: those that an acknowledged submission promised and that are gone."""
+    """The executions that an acknowledged submission promised and that are gone."""
     acknowledged = {event.id for event in history.of(Submitted) if event.acknowledged}
     gone = [sight.id for sight in seen if sight.status is None and sight.id in acknowledged]
     return [f"the acknowledged execution {id} is lost" for id in gone]

@@ -1,4 +1,4 @@
-"""A real S3 server of the test's own: Ceph's gateway, as tests/support/ceph-rgw starts it."""
+"""The test's own real S3 server: Ceph's gateway, started by tests/support/ceph-rgw."""
 
 import os
 import pathlib
@@ -21,7 +21,7 @@ def _free_ports(count):
 
 
 class S3:
-    """It ends with this process, however that ends: the script watches its standard input."""
+    """It ends with this process, however this process ends: the script watches its standard input."""
 
     environment = {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY, "AWS_REGION": "us-east-1"}
 
@@ -30,7 +30,7 @@ class S3:
         self.process = self.port = None
 
     def start(self):
-        for _ in range(3):  # somebody may have taken one of the ports
+        for _ in range(3):  # another process may have taken one of the ports
             self.port, monitor_port = _free_ports(2)
             variables = {"S3_DIR": str(self.home / "s3"), "S3_PORT": str(self.port), "S3_MON_PORT": str(monitor_port),
                          "S3_ACCESS_KEY": ACCESS_KEY, "S3_SECRET_KEY": SECRET_KEY}
@@ -53,7 +53,7 @@ class S3:
         return url
 
     def ask(self, method, url, query):
-        """What the bucket of that URL answers."""
+        """The answer of the bucket at that URL."""
         bucket = urllib.parse.urlsplit(url).netloc
         command = ["curl", "-sf", "-X", method, "--aws-sigv4", "aws:amz:us-east-1:s3", "-u", f"{ACCESS_KEY}:{SECRET_KEY}",
                    "-H", "x-amz-content-sha256: UNSIGNED-PAYLOAD", f"{self.endpoint}/{bucket}{query}"]

@@ -13,19 +13,20 @@ from client import Client
 
 BINARY = pathlib.Path(os.environ["HAPAX_BINARY"]).resolve()
 
-# A sanitizer makes the server several times slower: what a test says of milliseconds is stretched by this.
+# A sanitizer makes the server several times slower: time limits in tests are multiplied by this.
 SLOWDOWN = 10 if os.environ.get("HAPAX_SANITIZE") else 1
 
 
 def clean_environment(home):
-    """Nothing of whoever runs the tests reaches the server, but for what sanitizers and the loader need."""
+    """The server gets no variables of the tester's environment, except those that sanitizers and the loader need."""
     kept = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS") or name.startswith("LD_")}
     return {**kept, "PATH": "/usr/bin:/bin", "HOME": str(home), "LC_ALL": "C"}
 
 
 class Server:
-    """Runs in a directory of its own. `store` is a URL, q.db in the directory unless given; `config` the text of a
-    hapax.toml; `wrapper` a command that becomes the server (it must exec: the process is ended by its id)."""
+    """Runs in its own directory. `store` is a URL, by default q.db in the directory; `config` is the text of a
+    hapax.toml; `wrapper` is a command that becomes the server (it must exec, because the process is ended by its
+    pid)."""
 
     def __init__(self, directory, store=None, config=None, arguments=(), environment=None, wrapper=()):
         self.directory = pathlib.Path(directory)
@@ -52,7 +53,7 @@ class Server:
         return self
 
     def launch(self):
-        """Starts the process without waiting until it serves: for one that is expected to give up."""
+        """Starts the process without waiting until it serves, for one that is expected to exit."""
         command = self.wrapper + [str(BINARY), "serve", "--listen", "127.0.0.1:0", "--store", self.store]
         self.process = subprocess.Popen(
             command + self.arguments,
@@ -114,7 +115,7 @@ class Server:
         stream.close()
 
     def read_output(self, wait_s=0):
-        """Adds to `printed` what the server has printed by now; False if it closed its standard output."""
+        """Adds the server's output so far to `printed`; False if it closed its standard output."""
         if not select.select([self.process.stdout], [], [], wait_s)[0]:
             return True
         piece = os.read(self.process.stdout.fileno(), 4096)

@@ -1,4 +1,4 @@
-"""Activities over HTTP: defining them, firing by schedule and by hand, pausing, filling up, and the ledger that tells of all of it."""
+"""Activities over HTTP: definition, firing by schedule and by hand, pause, backfill, and the run ledger."""
 
 import datetime
 import re
@@ -20,7 +20,7 @@ WORKFLOW = {"type": "w"}
 
 
 def stored_workflows(caller, prefix):
-    """The ids of all workflows that are there, as often as they are there."""
+    """The ids of all workflows, with repetition."""
     found, cursor = [], ""
     while cursor is not None:
         answer = caller.http.get("/v1/workflows?limit=1000" + (f"&cursor={cursor}" if cursor else "")).json
@@ -261,7 +261,7 @@ def test_a_backfill_over_a_compressed_run_is_a_duplicate_unless_it_is_forced(sta
     window = compressed["window"]
 
     def started():
-        """What has run of the window: firings after it may still be starting."""
+        """The runs within the window; later firings may still be starting."""
         first, last = instant(window["from"]), instant(window["to"])
         ids = stored_workflows(caller, "activity-tick:")
         return {id for id in ids if first <= instant(id.partition(":")[2]) <= last}
@@ -325,7 +325,7 @@ def test_every_second_is_one_workflow_with_two_servers_on_one_file(start_server)
     callers[0].http.post(activity_path("tick", "pause"))
 
     def settled():
-        """The ledger, once what was firing at that moment has fired."""
+        """The ledger, once the current firings have fired."""
         rows = callers[0].activity_runs("tick")
         told = sorted(row["workflow_id"] for row in rows)
         return rows if sorted(stored_workflows(callers[1], "activity-tick:")) == told else None

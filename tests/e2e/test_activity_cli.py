@@ -1,4 +1,4 @@
-"""Activities and events on the command line, on a server and straight on its store."""
+"""Activities and events on the command line, on a server and directly on its store."""
 
 import json
 import re

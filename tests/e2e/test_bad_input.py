@@ -1,4 +1,4 @@
-"""What is not a request that makes sense is refused, says where it is wrong, and changes nothing."""
+"""An invalid request is refused with the place of the error, and changes nothing."""
 
 import json
 import time
@@ -315,7 +315,7 @@ def test_what_is_not_http_gets_a_400_or_nothing(server, garbage):
 
 
 def test_a_slow_client_is_cut_while_others_are_served(server):
-    """Half a header, half a body, and one byte now and then: each within the time that a request may take."""
+    """Half a header, half a body, and one byte now and then: each ends at the time limit of a request."""
     start = time.monotonic()
     connections = [RawConnection(server.port, timeout=40 * SLOWDOWN) for _ in range(3)]
     half_header, half_body, dripping = connections
@@ -346,7 +346,7 @@ def test_a_slow_client_is_cut_while_others_are_served(server):
 def test_the_answer_to_head_has_no_body(server):
     with RawConnection(server.port) as connection:
         connection.send(request_bytes("HEAD", "/health") + request_bytes("GET", "/health"))
-        # Whatever HEAD is answered with, the next thing on the connection is the answer to GET.
+        # Whatever the answer to HEAD, the next bytes on the connection are the answer to GET.
         while connection.read_line().strip():
             pass
         assert connection.read_response().status == 200

@@ -1,4 +1,4 @@
-"""Redis in front of the store: what it is there for, and that nobody misses it."""
+"""Redis in front of the store: what it answers, and that nothing breaks without it."""
 
 import signal
 import socket
@@ -24,7 +24,7 @@ class Redis:
         return self
 
     def ask(self, *words):
-        """The first lines of the answer; nothing if it is not there."""
+        """The first lines of the answer; empty if Redis is down."""
         with socket.socket(socket.AF_UNIX) as connection:
             try:
                 connection.connect(str(self.socket))

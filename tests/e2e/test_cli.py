@@ -1,4 +1,4 @@
-"""Every client command, on a server and straight on a store: what it prints, and with which exit code it ends."""
+"""Every client command, on a server and directly on a store: its output and its exit code."""
 
 import fcntl
 import http.server
@@ -262,7 +262,7 @@ def test_top_prints_one_frame_into_a_pipe(command):
 
 
 def rest_of(leader):
-    """Everything that is still written to the terminal, until its last process ends."""
+    """Everything written to the terminal until its last process ends."""
     seen = b""
     while True:
         try:
@@ -314,7 +314,7 @@ def test_doctor_finds_nothing_wrong(command):
     assert "ok    configuration" in command.ok("doctor").out
 
 
-# ---- what is wrong is told
+# ---- errors
 
 
 def test_doctor_warns_of_a_store_that_others_can_read(tmp_path):
@@ -423,7 +423,7 @@ def test_bash_completes_commands_flags_and_values(tmp_path):
 
 
 def on_terminal(command, *arguments, **environment):
-    """What the command shows on a terminal of its own, both streams, and how it ends."""
+    """The output of the command on its own terminal, both streams, and its exit code."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         command.line(*arguments), stdin=subprocess.DEVNULL, stdout=follower, stderr=follower, cwd=command.directory,

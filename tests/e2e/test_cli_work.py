@@ -24,7 +24,7 @@ def command(request, tmp_path):
 
 @pytest.fixture
 def start(command):
-    """Starts workers that end with the test."""
+    """Starts workers and ends them with the test."""
     started = []
 
     def work(*arguments):
@@ -160,7 +160,7 @@ def test_a_worker_that_is_killed_loses_nothing(command, start, tmp_path):
 
 
 def ended_by(command, start, tmp_path, end):
-    """Ends a worker whose handler has a child, a grandchild in a session of its own, and one that does not listen."""
+    """Ends a worker whose handler has a child, a grandchild in its own session, and one that ignores signals."""
     submit(command)
     files = [tmp_path / name for name in ("shell", "child", "session", "deaf")]
     handler = (
@@ -235,7 +235,7 @@ def test_types_decide_the_queue_and_others_are_not_taken(command):
 def test_handlers_run_at_once(command, tmp_path):
     for _ in range(4):
         submit(command)
-    # Each waits for the others: it ends only if all four run together.
+    # Each waits for the others, so it ends only if all four run at once.
     handler = f"touch {tmp_path}/here-$HAPAX_TASK_ID\nwhile [ $(ls {tmp_path} | grep -c here-) -lt 4 ]; do sleep 0.01; done"
     command.ok("work", "--exec", handler, "--concurrency", "4", "--until-idle", "300ms")
     assert [task["status"] for task in command.json("list")["executions"]] == ["completed"] * 4

@@ -1,4 +1,4 @@
-"""Cancelling and retrying tasks, and the request keys that make saying it twice safe."""
+"""Cancelling and retrying tasks, and the request keys that make repeating safe."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""What HTTP clients rely on beside the API itself, and the environment that containers find themselves in."""
+"""What HTTP clients rely on besides the API itself, and the environment of containers."""
 
 import gzip
 import json

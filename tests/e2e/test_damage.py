@@ -1,4 +1,4 @@
-"""Flipped bytes in the store's file: whatever is answered is what was written, or a 503 that says so."""
+"""Flipped bytes in the store's file: every answer is what was written, or a 503 that says so."""
 
 import random
 import re

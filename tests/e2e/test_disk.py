@@ -1,4 +1,4 @@
-"""When the disk fails: a clear error, 503 while it lasts, and nothing that was acknowledged is lost."""
+"""Disk failures: a clear error, 503 while they last, and nothing acknowledged is lost."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ def unavailable(answer):
 
 
 class FileSizeLimit:
-    """Files of the server may not grow: what a quota does."""
+    """Files of the server may not grow, as under a quota."""
 
     def __init__(self, server):
         self.pid = server.pid
@@ -101,7 +101,7 @@ def test_a_full_disk_is_a_503_until_there_is_space_and_nothing_acknowledged_is_l
     for id in acknowledged.values():
         assert caller.task(id)["status"] == "pending"
     assert unavailable(submit(n))
-    # What refuses submissions is not ready for them.
+    # A server that refuses submissions is not ready.
     eventually(lambda: unavailable(caller.http.get("/ready")))
 
     space.free()
@@ -209,7 +209,7 @@ AS_ANYBODY = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"] 
 
 
 def gives_up(server, *words):
-    """Ends with 1 and one clear sentence that has these words."""
+    """Exits with 1 and one sentence that contains these words."""
     server.launch()
     assert server.wait_exit() == 1
     for word in words:
@@ -285,7 +285,7 @@ def test_a_file_that_is_damaged_while_it_is_used_is_a_503_until_it_is_repaired(s
     for n in range(40):
         receipts = caller.batch(*[{"type": "t", "queue": "q", "input": BIG + str(n)}] * 20).json["receipts"]
         ids += [receipt["execution"]["id"] for receipt in receipts]
-    # Closing moves everything from the log into the file; the new life has read nothing of it yet.
+    # Closing moves everything from the log into the file; the restarted server has read nothing of it yet.
     server.restart()
     content = server.database.read_bytes()
     with open(server.database, "r+b") as file:

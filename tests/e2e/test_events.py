@@ -1,4 +1,4 @@
-"""CloudEvents at the door: in every mode, from a real SDK too; which activities they start, and what the same event again gets."""
+"""CloudEvents in every mode, also from a real SDK: which activities they start, and the answer to a repeated event."""
 
 import json
 import pathlib
@@ -29,7 +29,7 @@ def event(id="e1", type="order.paid", source="/shop", data=None, **attributes):
 
 @pytest.fixture
 def space(shared_server, fresh):
-    """A caller in a namespace of the test's own."""
+    """A caller in the test's own namespace."""
     return Caller(shared_server, namespace=fresh("events"))
 
 
@@ -127,7 +127,7 @@ def test_one_bad_event_spoils_its_batch_and_nothing_is_started(space):
     assert space.send_events([]) == []
 
 
-# ---- who gets it
+# ---- which activities match
 
 FILTERS = [
     ({}, {}, True),
@@ -185,7 +185,7 @@ def test_a_paused_activity_skips_and_says_so(space):
     assert "pause" in run["why"]
 
 
-# ---- the same again
+# ---- repeated events
 
 
 def test_the_same_id_with_other_content_is_a_conflict_and_starts_nothing(space):
@@ -265,7 +265,7 @@ def test_the_first_of_two_equal_events_in_a_batch_starts_the_second_does_not(spa
 
 
 def flood(servers, count, seed):
-    """Each event three times, in random order, over all servers, many at once. What became of them."""
+    """Sends each event three times, in random order, over all servers, many at once. Returns their outcomes."""
     random.seed(seed)
     callers = [Caller(server) for server in servers]
     callers[0].define("flood", {"event": {"type": "flooded"}})
@@ -320,7 +320,7 @@ def test_a_webhook_sender_that_asks_is_told_that_it_may_send(start_server):
 
 @pytest.fixture(scope="session")
 def sdk():
-    """Where the SDK is installed: beside its package.json, from the npm registry, once for each change of its lock file."""
+    """Where the SDK is installed: beside its package.json, from the npm registry, again when its lock file changes."""
     home = pathlib.Path(__file__).resolve().parent / "cloudevents"
     installed, lock = home / "node_modules" / ".package-lock.json", home / "package-lock.json"
     if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:

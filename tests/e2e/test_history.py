@@ -1,4 +1,4 @@
-"""The checker of histories finds what it is there to find."""
+"""The checker of histories finds violations."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from history import Claimed, Finished, History, Seen, Submitted, lost_so_far, vi
 
 
 class Story:
-    """A history told in order: every event is answered before the next is sent."""
+    """A sequential history: every event is answered before the next is sent."""
 
     def __init__(self):
         self.history = History()
@@ -36,7 +36,7 @@ def done(id, key=None, nonce=None, result="r", status="completed"):
 
 @pytest.fixture
 def story():
-    """Two honest tasks, one with a key that was sent twice, one that needed a second attempt."""
+    """Two correct tasks, one with a key that was sent twice, one that needed a second attempt."""
     story = Story()
     story.submitted("a", key="k")
     story.submitted("a", key="k", created=False)

@@ -1,4 +1,4 @@
-"""kill -9 at random moments under load. What was acknowledged stays: history.py checks it over what clients saw."""
+"""kill -9 at random moments under load. What was acknowledged stays: history.py checks what clients saw."""
 
 import os
 import random
@@ -19,13 +19,13 @@ LATE_S = 1.2  # when a worker that was too slow for its lease reports after all
 
 
 class Load:
-    """Clients that keep a server busy through its deaths, and write down all they see."""
+    """Clients that keep a server busy across restarts and record everything they see."""
 
     def __init__(self, server, seed):
         self.server = server
         self.seed = seed
         self.history = History()
-        self.up = threading.Event()  # cleared before a kill: clients whose request broke wait for the next life
+        self.up = threading.Event()  # cleared before a kill: clients with a broken request wait for the restart
         self.submitting = True
         self.working = True
         self.unexpected = []  # answers that no healthy server gives
@@ -34,7 +34,7 @@ class Load:
         chance, caller, count = random.Random(f"{self.seed}/{name}"), Caller(self.server), 0
         while self.submitting:
             count += 1
-            # The window of keys moves on slowly: each is sent several times, by several threads, across deaths.
+            # The window of keys moves slowly: several threads send each key several times, across restarts.
             window = len(self.history.events) // 40
             key = f"key-{window + chance.randrange(20)}" if chance.random() < 0.7 else None
             nonce = key or f"{name}-{count}"
@@ -94,13 +94,13 @@ class Load:
             except OSError:
                 self.history.add(event)
                 self.up.wait(30)
-                continue  # a lost reply: the same report again, in the next life
+                continue  # a lost reply: the same report again, after the restart
             event.accepted, event.answered = outcome.get("ok", False), self.history.instant()
             self.history.add(event)
             return
 
     def look(self, caller, ids):
-        """Reads the executions, and writes down what was seen."""
+        """Reads the executions and records what it saw."""
         return [self.history.add(self._look_at(caller, id)) for id in ids]
 
     def _look_at(self, caller, id):

@@ -1,4 +1,4 @@
-"""Lists, claims and histories of large payloads take bounded memory, whatever the limit asks for."""
+"""Lists, claims and histories of large payloads take bounded memory, whatever their limit."""
 
 import pytest
 
@@ -11,7 +11,7 @@ MIB = 1 << 20
 
 
 def peak_bytes(server):
-    """The most memory that the server has had so far."""
+    """The server's peak memory so far."""
     return server.status_field("VmHWM") * 1024
 
 
@@ -20,7 +20,7 @@ def loaded(start_server):
     server = start_server()
     caller = Caller(server)
     ids = [caller.create(queue="q", input=LARGE)["id"] for _ in range(COUNT)]
-    # The next life has not had any of it in memory.
+    # The restarted server has none of it in memory.
     server.restart()
     return server, Caller(server), ids
 

@@ -1,4 +1,4 @@
-"""What a server refuses before it costs anything, what it does not wait for, and how it is told of changes while it runs."""
+"""What a server refuses early, what it does not wait for, and how it reloads its configuration."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from server import SLOWDOWN
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "chaos"))
 from postgres import Postgres  # noqa: E402
 
-# ---- who may come in
+# ---- access
 
 
 def test_a_page_that_has_its_own_name_point_here_may_not_submit(server):
@@ -51,7 +51,7 @@ def statuses(server, *tokens):
 
 
 def reload(server, word):
-    """Until the server has said this in its log, once more than before."""
+    """Waits until the server has logged this once more than before."""
     before = server.log.count(word)
     server.process.send_signal(signal.SIGHUP)
     eventually(lambda: server.log.count(word) > before)
@@ -79,7 +79,7 @@ def test_sighup_reloads_tokens_hosts_and_log_level_and_names_what_needs_a_restar
     reload(server, "the old one stays in force")
     assert statuses(server, "first", "second") == [401, 200]
 
-    file.write_text("")  # as an editor leaves it for a moment: the server must not be open to everybody
+    file.write_text("")  # like an editor in the middle of saving: the server must not be open to everyone
     reload(server, "it has no tokens any more")
     assert "test.toml:1" in server.log
     assert statuses(server, "first", "second") == [401, 200]
@@ -91,7 +91,7 @@ def test_sighup_reloads_tokens_hosts_and_log_level_and_names_what_needs_a_restar
 
 @pytest.fixture
 def frozen(start_server):
-    """A server over a PostgreSQL that has stopped in the middle of everything."""
+    """A server over a PostgreSQL that is stopped at an arbitrary point."""
     postgres = Postgres().create().start()
     try:
         postgres.ask("CREATE DATABASE hapax")
@@ -128,7 +128,7 @@ def test_clients_that_give_up_on_a_store_that_hangs_leave_nothing_behind(frozen)
             client.close()
     eventually(lambda: descriptors(server) < before + 20)
 
-    # What they asked for is still in the store's hands, and bounded.
+    # Their requests are still in the store, and bounded.
     answer = server.client.post("/v1/tasks", {"type": "t"})
     assert (answer.status, answer.json["error"], answer.headers["retry-after"]) == (503, "Overloaded", "1")
     assert server.client.get("/ready").status == 503

@@ -1,4 +1,4 @@
-"""/openapi.json is true and complete: every route in it is called, and every answer is held against it."""
+"""/openapi.json is true and complete: the test calls every route and compares every answer with it."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from caller import Caller
 METHODS = ("get", "put", "post", "delete", "patch")
 UNKNOWN_ID = "019bf2d4-0000-7000-8000-000000000000"
 
-# Answers of any route that has no business in a test of single requests: the server itself fails or shuts down.
+# Answers that single requests cannot cause: the server itself fails or shuts down.
 NOT_PROVOKED = {"500", "503"}
 
 
@@ -55,7 +55,7 @@ class Description:
 
 
 class Witness:
-    """Makes requests and holds each answer against the description."""
+    """Makes requests and compares each answer with the description."""
 
     def __init__(self, description):
         self.description = description
@@ -514,7 +514,7 @@ def test_the_document_is_openapi_3_1_and_hangs_together(description):
         assert any(status.startswith("2") for status in operation["responses"])
     for name, schema in document["components"]["schemas"].items():
         jsonschema.Draft202012Validator.check_schema(schema)
-        # Closed objects: a member that is not described is an error, so that nothing is left out.
+        # Closed objects: a member that is not described is an error, so that the description is complete.
         assert name == "Problem" or all(is_closed(each) for each in objects_in(schema)), name
 
 
@@ -555,7 +555,7 @@ def test_every_example_fits_its_schema_and_every_example_request_is_accepted(des
                 real_path = re.sub(r"\{[^}]*\}", "example", path)
                 headers = {"Content-Type": content_type}
                 answer = caller.http.request(method.upper(), real_path, body=example, headers=headers)
-                # A lease of an example is nobody's: being lost is all that may be wrong with it.
+                # The lease of an example belongs to no one: a lost lease is the only error allowed.
                 assert answer.status < 400 or answer.json["error"] == "LeaseLost", (method, path, answer)
     for schema in description.document.get("components", {}).get("schemas", {}).values():
         for example in schema.get("examples", []):

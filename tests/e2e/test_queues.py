@@ -1,4 +1,4 @@
-"""What queues limit, how long they keep, and how they are listed."""
+"""The limits, the retention and the listing of queues."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -71,7 +71,7 @@ def test_a_paused_queue_hands_out_nothing_until_it_is_unpaused(shared_server, ca
         assert waiting.result(20)["execution"]["id"] == task["id"]
 
 
-# ---- keeping and listing
+# ---- retention and listing
 
 
 def test_with_no_retention_a_task_is_deleted_as_it_closes(shared_server, caller, fresh):

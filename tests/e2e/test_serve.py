@@ -196,7 +196,7 @@ def test_a_shutdown_under_load_answers_what_was_accepted_and_loses_nothing(start
         if (cursor := page["next_cursor"]) is None:
             break
     assert len(set(acknowledged)) == len(acknowledged) > 200
-    # Every request that was accepted was answered: nothing is there that nobody heard of.
+    # Every accepted request was answered: the store has nothing that no client was told of.
     assert set(acknowledged) == kept
 
 
@@ -263,12 +263,12 @@ def test_2000_waiting_workers_need_no_threads_and_little_memory(server):
     grown_kb = server.status_field("VmRSS") - memory_kb
     print(f"{threads} threads, {grown_kb / 2000:.1f} kB per waiting worker")
     assert grown_kb < 64_000 * SLOWDOWN
-    # It still works for all of them, and hands each task to one.
+    # It still serves all of them, and hands each task to one.
     caller.batch(*[{"type": "t", "queue": "q"}] * 500)
     eventually(lambda: metric(server, "hapax_waiting_claims") == 1500)
     for connection in connections:
         connection.close()
-    # Who hung up waits no more, and is given nothing.
+    # A client that hung up no longer waits and gets nothing.
     eventually(lambda: metric(server, "hapax_waiting_claims") == 0)
     task = caller.create(queue="q")
     assert caller.claim_one("q")["execution"]["id"] == task["id"]

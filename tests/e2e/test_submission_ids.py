@@ -1,4 +1,4 @@
-"""A submission that comes again under its id is the same submission."""
+"""A submission sent again under its id is the same submission."""
 
 import secrets
 import time

@@ -93,7 +93,7 @@ def test_a_worker_waiting_at_one_server_is_woken_by_a_submission_at_the_other(tw
         print(f"median {statistics.median(delays_ms):.1f} ms, max {max(delays_ms):.1f} ms")
         if statistics.median(delays_ms) < 50 * SLOWDOWN and max(delays_ms) < 100 * SLOWDOWN:
             return
-        # Once more: the machine may have stalled.
+        # Try once more: the machine may have stalled.
     raise AssertionError(f"woken too late, in ms: {sorted(delays_ms)}")
 
 

@@ -1,4 +1,4 @@
-"""Workflows on the command line, on a server and straight on its store."""
+"""Workflows on the command line, on a server and directly on its store."""
 
 import pytest
 

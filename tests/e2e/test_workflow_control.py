@@ -10,7 +10,7 @@ STEPS = 5
 
 
 class Ledger:
-    """What the steps did, in order, and which of them are to fail."""
+    """What the steps did, in order, and which of them should fail."""
 
     def __init__(self):
         self.ran = []
@@ -44,7 +44,7 @@ def line(caller, fresh):
             return self
 
         def advance(self, steps):
-            """Until so many steps have run and the next one is asked for."""
+            """Works until that many steps have run and the next one is asked for."""
             eventually(lambda: self.worker.work() and len(self.ledger.ran) >= steps)
             while self.worker.work(["workflow"]):
                 pass

@@ -1,5 +1,5 @@
-"""The request keys of control operations, row by row, each with 32 callers at the same instant: one effect, and everybody
-else gets the replay or the refusal that is theirs."""
+"""The request keys of control operations, row by row, each with 32 callers at the same instant: one effect; all other
+callers get the replay or the refusal that the table says."""
 
 import itertools
 
@@ -19,7 +19,7 @@ def volley(shared_server):
 
 
 class Target:
-    """A workflow that waits, with one operation to be done to it."""
+    """A waiting workflow, and one operation on it."""
 
     def __init__(self, caller, action, queue, workflow_id):
         self.caller, self.action, self.queue, self.workflow_id = caller, action, queue, workflow_id
@@ -126,7 +126,7 @@ def test_another_workflow_under_the_key_is_a_conflict(target, volley, fresh, act
 
 
 def failing(caller, target, action, fresh):
-    """A request that cannot be done, what it is refused with, and how to make it possible."""
+    """A request that is refused, its error, and how to make it possible."""
     if action == "signal":
         one = target("signal")
         caller.cancel_workflow(one.workflow_id)

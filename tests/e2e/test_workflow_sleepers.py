@@ -1,4 +1,4 @@
-"""100,000 workflows that sleep: a server that has nothing to do for them does nothing, and keeps nothing in memory."""
+"""100,000 sleeping workflows: the server does nothing for them and keeps nothing in memory."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +36,7 @@ def test_sleeping_workflows_cost_no_cpu_and_no_memory(start_server):
     assert caller.workflow(f"sleeper-{SLEEPERS - 1}")["status"] == "suspended"
     fresh = server.status_field("VmRSS")
 
-    # A waiting worker, as there always is one.
+    # A waiting worker, as in production.
     before = server.cpu_seconds()
     end = time.monotonic() + IDLE_S
     while (left := end - time.monotonic()) > 0:

@@ -18,7 +18,7 @@ def soon(ms):
 
 @pytest.fixture
 def worker(shared_server, fresh):
-    """make(workflow function, tasks=…) is a worker for it, in a queue of its own."""
+    """make(workflow function, tasks=…) is a worker for it, in its own queue."""
 
     def make(function, queue=None, **tasks):
         return WorkflowWorker(Caller(shared_server).http, {"w": function}, tasks, [queue or fresh("queue")])

@@ -39,7 +39,7 @@ class Any:
 
 COMMANDS = ("task", "sleep", "wait_signal", "child", "side_effect", "version")
 OUTCOMES = ("closed", "fired", "signal")
-TIMED_OUT = object()  # what a wait for a signal gives when its time is over
+TIMED_OUT = object()  # the result of a wait for a signal that timed out
 
 
 class Context:
@@ -82,7 +82,7 @@ class Context:
     def version(self, name, current):
         known = self.recorded.get(self.next_step)
         if known and (known["kind"], known.get("name")) != ("version", name):
-            return 0  # the code passed here before it knew of versions: nothing is asked
+            return 0  # the code passed this point before it used versions: no command
         if known:
             self._ask("version", name, {})
             return known["value"]
@@ -132,7 +132,7 @@ def answer_to(wait, context):
 
 
 def run_code(function, context):
-    """The code from its start to where it waits or ends: how the turn ends."""
+    """Runs the code from its start to where it waits or ends; returns how the turn ends."""
     code = function(context, context.execution["input"])
     send, value = code.send, None
     while True:
@@ -177,7 +177,7 @@ class WorkflowWorker:
         self.tasks = tasks or {}
         self.queues = list(queues)
         self.name = name
-        self.turns = []  # what was committed, for tests to look at
+        self.turns = []  # what was committed, for tests
 
     def claim(self, kinds=("task", "workflow"), wait="0", limit=1, lease="60s"):
         body = {
@@ -229,7 +229,7 @@ class WorkflowWorker:
         assert answer.status in (200, 409), answer
 
     def work(self, kinds=("task", "workflow"), wait="0"):
-        """One claim and what it asks for; False if there was none."""
+        """Handles one claim; False if there was none."""
         claims = self.claim(kinds, wait)
         for claim in claims:
             (self.run_turn if claim["execution"]["kind"] == "workflow" else self.run_task)(claim)

@@ -18,7 +18,7 @@ def server(tmp_path):
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts programs that end with the test."""
+    """Starts programs and ends them with the test."""
     started = []
 
     def start_program(*command):
@@ -45,7 +45,7 @@ def start(tmp_path):
 
 @pytest.fixture
 def run_example(start):
-    """Runs an example to its end; what it prints is shown if it fails."""
+    """Runs an example to its end; shows its output if it fails."""
 
     def run(name, *arguments):
         process = start(EXAMPLES / f"example_{name}", *arguments)

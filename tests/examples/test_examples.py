@@ -1,4 +1,4 @@
-"""Every example, unchanged, on memory:, sqlite: and http://. Each ends with 0 only if all was as it says."""
+"""Every example, unchanged, on memory:, sqlite: and http://. Each exits with 0 only if it worked as described."""
 
 import signal
 

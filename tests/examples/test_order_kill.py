@@ -1,7 +1,7 @@
-"""The order example, killed with -9 at every single commit to its store: right before it, and right after it.
+"""Kills the order example with -9 at every single commit to its store: right before it, and right after it.
 
-Whatever the point, running the program again brings the order to the same end, and the world outside has been asked for each step
-once. The points are enumerated: the loop ends when a run has fewer commits than the one at which it was to be killed.
+After each kill, running the program again brings the order to the same end, and each step's effect happened once. The
+loop tries commit after commit and ends when a run has fewer commits than the one at which it should be killed.
 """
 
 import os
@@ -49,7 +49,7 @@ def check_end(ran, place, street):
 
 
 def killed_at(tmp_path, street, kill):
-    """Whether the program came to that point. If so, it is run again, and must come to the same end."""
+    """Whether the program reached that point. If so, it runs again and must come to the same end."""
     place = tmp_path / kill.replace(":", "-")
     place.mkdir()
     ran = run(place, street, kill)
@@ -80,7 +80,7 @@ def test_an_order_survives_a_kill_at_every_commit(tmp_path, street, when):
 
 
 def test_a_world_that_does_not_know_the_key_would_be_asked_twice(tmp_path):
-    """The check finds what it is there for: books that forget the keys have an entry twice."""
+    """The check works: a ledger of effects that forgets the keys has an entry twice."""
     place = tmp_path / "twice"
     place.mkdir()
     check_end(run(place, "Main Street"), place, "Main Street")

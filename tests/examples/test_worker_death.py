@@ -1,4 +1,4 @@
-"""A worker that dies in the middle of a handler, and one that falls asleep and comes back too late."""
+"""A worker that dies in the middle of a handler, and one that is suspended and reports too late."""
 
 import os
 import signal
@@ -54,16 +54,16 @@ def test_the_late_answer_of_a_worker_that_slept_too_long_is_refused(server, work
     task = submit(server)
     first = work("first")
     assert first.stdout.readline().startswith("started 1 ")
-    first.send_signal(signal.SIGSTOP)  # as a laptop lid, a swapping host, a paused container
+    first.send_signal(signal.SIGSTOP)  # like a closed laptop, a swapping host, a paused container
 
     second = work("second")
     assert second.stdout.readline().startswith("started 2 ")
 
-    # The first wakes up, its handler ends, and it reports while the second one still runs.
+    # The first worker continues, its handler ends, and it reports while the second one still runs.
     go_file(tmp_path, "first").touch()
     first.send_signal(signal.SIGCONT)
     assert first.stdout.readline().startswith("ended 1")
-    first.send_signal(signal.SIGTERM)  # it reports what it has, and ends
+    first.send_signal(signal.SIGTERM)  # it reports its result and ends
     assert first.wait(20 * SLOWDOWN) == 0
     still = server.client.get(f"/v1/tasks/{task}").json
     assert (still["status"], still["attempt"]) == ("running", 2)

@@ -1,4 +1,4 @@
-"""The .deb in a fresh root: what it declares is enough to install it, serve, and build a program against it.
+"""The .deb in a fresh root: its declared dependencies are enough to install it, serve, and build a program against it.
 
 Needs root, debootstrap and the Debian mirror of this system.
 """
@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 APT = ["apt-get", "-q", "-y", "--no-install-recommends", "-o", "APT::Sandbox::User=root"]
 
 
-# Nothing of the tests' own settings reaches the program in the root.
+# The program in the root gets none of the tests' own settings.
 INSIDE = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive"}
 
 
@@ -42,7 +42,7 @@ def package():
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A minimal Debian 12 of its own. No service can be started in it, so none is."""
+    """A separate minimal Debian 12. Services cannot run in it, so none is started."""
     root = tmp_path_factory.mktemp("debian")
     run("debootstrap", "--variant=minbase", "bookworm", root, debian_mirror())
     (root / "usr" / "sbin" / "policy-rc.d").write_text("#!/bin/sh\nexit 101\n")

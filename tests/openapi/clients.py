@@ -1,7 +1,7 @@
-"""Makes clients of openapi.json with six generators, and has each submit, claim and finish a task on a real server.
+"""Generates clients from openapi.json with six generators; each submits, claims and finishes a task on a real server.
 
-Run by `./dev openapi-clients [NAME…]`. Tools, generated code and programs go to build/openapi-clients; nothing of it is kept
-elsewhere. Needs Python 3.9 with venv, Node.js 18, Java 11 and Go, and the network for what is not there yet."""
+Run by `./dev openapi-clients [NAME…]`. Tools, generated code and programs go to build/openapi-clients and nowhere else.
+Needs Python 3.9 with venv, Node.js 18, Java 11 and Go, and the network for missing tools."""
 
 import argparse
 import os
@@ -47,7 +47,7 @@ OAPI_CODEGEN = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
 
 
 class Failed(Exception):
-    """A command that did not succeed, with what it printed."""
+    """A command that failed, with its output."""
 
 
 def run(*command, cwd=SCRATCH, **environment):
@@ -75,7 +75,7 @@ def jar(path):
 
 
 def once(name, versions, install):
-    """Installs unless these versions are there already."""
+    """Installs unless these versions are installed."""
     stamp, wanted = TOOLS / f".{name}", "\n".join(versions)
     if not stamp.exists() or stamp.read_text() != wanted:
         install()

@@ -1,8 +1,8 @@
-"""Schemathesis over every operation of /openapi.json, on a real server: what the description allows is accepted, what it
-forbids is refused, and every answer is one that it describes.
+"""Schemathesis over every operation of /openapi.json, on a real server: the server accepts what the description allows,
+refuses what it forbids, and gives only answers that it describes.
 
-The virtual environment is build/schemathesis, made from requirements.txt by `--install` (as `./dev test` does) or by the
-first run. The data is drawn from a fixed seed; HAPAX_TEST_SEED draws others."""
+The virtual environment is build/schemathesis, created from requirements.txt by `--install` (as `./dev test` does) or by
+the first run. The data comes from a fixed seed; HAPAX_TEST_SEED sets another."""
 
 import os
 import pathlib

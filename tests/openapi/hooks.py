@@ -1,5 +1,5 @@
-"""What Schemathesis cannot read from openapi.json: formats of our own, and rules between members, which JSON Schema has no
-words for, or none that generators of clients understand. Loaded by SCHEMATHESIS_HOOKS."""
+"""What Schemathesis cannot read from openapi.json: our own formats, and rules between members that JSON Schema cannot
+express, or not in a way that client generators understand. Loaded by SCHEMATHESIS_HOOKS."""
 
 import secrets
 import time
@@ -40,7 +40,7 @@ def ends_after_it_begins(retry):
 def allowed_submission(body):
     if not isinstance(body, dict):
         return True
-    # One of the two says when it starts. `not` would say so, but generators of clients stumble over it.
+    # Only one of the two says when it starts. `not` could express that, but client generators fail on it.
     if present(body, "run_at", "delay"):
         return False
     # A strategy of identity needs its own members: fields for contextual, a key for caller_provided.
@@ -120,7 +120,7 @@ RULES = {
     "findIdentity": allowed_lookup,
     # A cursor is the next_cursor of an earlier answer, and opaque.
     "listRuns": lambda case: "cursor" not in (case.query or {}),
-    # The window lies in the past and has firings; the activity has a schedule. Of the generated ones none is all of it.
+    # The window lies in the past and has firings; the activity has a schedule. No generated one meets all of this.
     "backfillActivity": lambda case: False,
 }
 
@@ -142,13 +142,13 @@ def filter_case(context, case):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    # A declared type may demand members of its submissions that others need not have: declare none that is submitted.
+    # A declared type may require members in its submissions: declare no type that is submitted.
     if case.operation.definition.raw.get("operationId") in ("putType", "patchType") and is_positive(case):
         case.path_parameters["name"] = "declared"
     # An id names one submission: one that is taken is refused with another input, or in another namespace.
     if is_positive(case) and isinstance(case.body, dict) and present(case.body, "id"):
         case.body["id"] = draw_id()
-    # A long poll answers the same after a moment as after a minute, and nobody has the minute.
+    # A short long poll answers the same as a long one and saves the time.
     for holder in (case.query, case.body):
         if isinstance(holder, dict) and isinstance(holder.get("wait"), str) and is_positive(case):
             holder["wait"] = "10ms"

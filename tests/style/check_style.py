@@ -1,9 +1,10 @@
-"""Checks what a reader relies on and a compiler does not: file sizes, names, the direction of includes.
+"""Checks what a compiler does not: file sizes, widths of comments and Markdown, names, the direction of includes.
 
-Run as `/usr/bin/python3 tests/style/check_style.py` from anywhere, by `./dev lint` and by ctest. Prints one line for each
-finding.
+Run as `/usr/bin/python3 tests/style/check_style.py` from anywhere, by `./dev lint` and by ctest. Prints one line for
+each finding.
 """
 
+import ast
 import pathlib
 import re
 import subprocess
@@ -15,6 +16,7 @@ MAX_COLUMNS = 120
 CODE = {".h", ".cpp", ".py", ".cmake", ".sql", ".js", ".css", ".html"}
 TEXT = CODE | {".md", ".txt", ".toml", ".json", ""}
 NOT_OURS = {"LICENSE"}
+GENERATED_TABLES = "docs/performance.md"
 
 # The words are written in halves so that this file does not find itself.
 UNFINISHED = re.compile(r"\b(" + "TO" + "DO|FIX" + "ME|XX" + r"X)\b")
@@ -75,18 +77,29 @@ def check_include(path, target):
     return None
 
 
+def docstring_lines(text):
+    """The line numbers of Python docstrings."""
+    places = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, places) and ast.get_docstring(node) is not None:
+            yield from range(node.body[0].lineno, node.body[0].end_lineno + 1)
+
+
 def too_wide(path, lines):
-    """The numbers of the comment lines that are too wide. Code is the formatter's business."""
+    """The numbers of the lines of prose that are too wide. The width of code is up to the formatter."""
     sign = COMMENT.get(path.suffix)
+    docstrings = set(docstring_lines("\n".join(lines))) if path.suffix == ".py" else set()
     for number, line in enumerate(lines, 1):
-        if sign and len(line) > MAX_COLUMNS and line.lstrip().startswith(sign):
+        is_comment = sign and line.lstrip().startswith(sign)
+        is_markdown = path.suffix == ".md" and not (str(path) == GENERATED_TABLES and line.startswith("|"))
+        if len(line) > MAX_COLUMNS and (is_comment or is_markdown or number in docstrings):
             yield number
 
 
 def check_file(path):
     for part in path.parts:
         if EMPTY_FILE_NAME.search(part):
-            yield 1, f"'{part}' says nothing; name it after what it holds"
+            yield 1, f"'{part}' is too vague; name it after its content"
     if path.suffix not in TEXT or path.name in NOT_OURS:
         return
     try:
@@ -96,7 +109,7 @@ def check_file(path):
             yield 1, "is not UTF-8"
         return
     if path.suffix in CODE and len(lines) > MAX_LINES:
-        yield MAX_LINES, f"has {len(lines)} lines; more than {MAX_LINES} are two subjects"
+        yield MAX_LINES, f"has {len(lines)} lines; split files of more than {MAX_LINES} lines"
     if path.suffix == ".h" and not any(line == "#pragma once" for line in lines):
         yield 1, "a header starts with #pragma once"
     for number in too_wide(path, lines):
@@ -107,7 +120,7 @@ def check_file(path):
         if path.suffix not in {".h", ".cpp"}:
             continue
         if EMPTY_TYPE_NAME.search(line):
-            yield number, "a name that says nothing; use a word of the domain"
+            yield number, "a vague name; use a word of the domain"
         include = INCLUDE.match(line)
         wrong = include and check_include(path, include.group(1))
         if wrong:
