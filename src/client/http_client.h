@@ -21,7 +21,7 @@ struct HttpRequest {
   std::string_view content_type = "application/json";  // of the body; of static storage
   std::vector<std::string> headers = {};               // "Name: value"
   std::chrono::milliseconds timeout{30'000};
-  // How often it is sent again when its answer was lost: 0 unless the server recognises what it had before.
+  // How often to send it again after a lost answer: 0 unless the server recognises a repeated request.
   int repeats = 0;
 };
 
@@ -32,22 +32,22 @@ struct HttpAnswer {
 
 class HttpClient {
  public:
-  // `headers` go with every request.
+  // Every request carries `headers`.
   HttpClient(std::string base_url, std::vector<std::string> headers);
 
-  // Takes back what is under way, as HttpCall::cancel() does.
+  // Cancels the requests in flight, as HttpCall::cancel() does.
   ~HttpClient();
 
-  // Blocks until the answer is there. A request that was never sent or never answered throws Failure: unavailable if it
+  // Blocks until the answer arrives. A request that was never sent or never answered throws Failure: unavailable if it
   // cannot have reached the server, outcome_unknown if it may have.
   HttpAnswer send(const HttpRequest& request);
 
-  // A request that waits at the server. All of them share one thread, on which `done` is called, once, with the answer
-  // or what send() would have thrown; Failure::stopped if it was taken back. `done` must not block.
+  // A request that waits at the server. All of them share one thread. `done` is called once, on that thread, with the
+  // answer or what send() would have thrown; with Failure::stopped if it was cancelled. `done` must not block.
   class Call {
    public:
     virtual ~Call() = default;
-    // Ends the exchange at once, whatever the server does, unless it is over.
+    // Ends the exchange at once, whatever the server does, unless it has ended.
     virtual void cancel() = 0;
   };
   using Outcome = std::variant<HttpAnswer, Failure>;

@@ -13,7 +13,7 @@ namespace hapax {
 
 namespace {
 
-// Younger than the 75 seconds after which a server closes an idle connection.
+// Less than the 75 seconds after which a server closes an idle connection.
 constexpr long kMaxIdleSeconds = 60;
 constexpr long kConnectTimeoutMs = 5000;
 
@@ -42,7 +42,7 @@ void HttpExchange::prepare(const std::string& base_url, const std::vector<std::s
 
   curl_easy_reset(easy_);
   curl_easy_setopt(easy_, CURLOPT_URL, (base_url + request_.path).c_str());
-  curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);  // a queue may be called ".."
+  curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);  // a queue may be named ".."
   curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
@@ -58,8 +58,8 @@ void HttpExchange::prepare(const std::string& base_url, const std::vector<std::s
   if (request_.method != "GET") set_body();
 }
 
-// On a kept connection that breaks before the answer comes, curl sends the request again by itself. One that must not
-// go out twice is therefore read from a function that cannot start over.
+// On a kept connection that breaks before the answer arrives, curl sends the request again by itself. A request that
+// must not be sent twice is therefore read from a function that cannot start over.
 void HttpExchange::set_body() {
   if (request_.method == "POST") {
     curl_easy_setopt(easy_, CURLOPT_POST, 1L);

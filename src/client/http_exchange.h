@@ -19,12 +19,12 @@ class HttpExchange {
   HttpExchange(const HttpExchange&) = delete;
   HttpExchange& operator=(const HttpExchange&) = delete;
 
-  // What the exchange is about. `base_url` and `always` must outlive it.
+  // The parts of the exchange. `base_url` and `always` must outlive it.
   void prepare(const std::string& base_url, const std::vector<std::string>& always, HttpRequest request);
 
   CURL* easy() const { return easy_; }
 
-  // After curl has ended it: whether it is to be sent again, because the answer was lost and repeating does no harm.
+  // After curl has finished: whether to send it again, because the answer was lost and repeating is safe.
   bool may_repeat(CURLcode result);
 
   // The answer, or the failure.
@@ -40,7 +40,7 @@ class HttpExchange {
   std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers_{nullptr, curl_slist_free_all};
   const std::string* base_url_ = nullptr;
   HttpRequest request_;
-  std::string_view unsent_;  // of the body, where curl may not send it twice
+  std::string_view unsent_;  // position in the body, where curl may not send it twice
   std::string answer_;
   char error_[CURL_ERROR_SIZE] = "";
 };

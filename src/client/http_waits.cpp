@@ -24,8 +24,8 @@ struct HttpClient::Waits::Waiting : Call, std::enable_shared_from_this<Waiting> 
   }
 
   std::mutex mutex;
-  Waits* waits;          // null once it is over
-  CURL* easy = nullptr;  // the thread's own
+  Waits* waits;          // null once it has ended
+  CURL* easy = nullptr;  // used by the thread only
   const std::function<void(Outcome)> done;
 };
 
@@ -67,7 +67,7 @@ void HttpClient::Waits::run() {
   }
 }
 
-// False when it is to end: then everything is taken back.
+// False when the thread should end: then everything is cancelled.
 bool HttpClient::Waits::take_orders() {
   decltype(started_) started;
   decltype(cancelled_) cancelled;
@@ -113,7 +113,7 @@ void HttpClient::Waits::ended(CURL* easy, CURLcode result) {
   end(easy, exchange.take(result));
 }
 
-// Removing a handle in the middle of its exchange closes the connection: the server hears that nobody waits.
+// Removing a handle in the middle of its exchange closes the connection, so the server stops waiting.
 void HttpClient::Waits::end(CURL* easy, Outcome outcome) {
   curl_multi_remove_handle(multi_, easy);
   Active active = std::move(active_.at(easy));

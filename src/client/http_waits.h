@@ -41,7 +41,7 @@ class HttpClient::Waits {
   std::vector<std::shared_ptr<Waiting>> cancelled_;
   bool stopping_ = false;
 
-  // The thread's own.
+  // Used by the thread only.
   struct Active {
     std::unique_ptr<HttpExchange> exchange;
     std::shared_ptr<Waiting> waiting;

@@ -20,7 +20,7 @@ std::string path_of(const std::string& id, std::string_view operation = "") {
 
 }  // namespace
 
-// What the answer says around the runs, and not in them.
+// The members of the answer around the runs.
 void RemoteActivities::name_runs(std::vector<ActivityRun>& runs, const std::string& activity) const {
   for (ActivityRun& run : runs) {
     run.name_space = name_space_;
@@ -56,7 +56,7 @@ ActivityView RemoteActivities::put(const std::string&, const std::string& id, co
   return read(exchanged);
 }
 
-// Not repeated: the second one would find nothing to remove, and say so.
+// Not repeated: a second one would find nothing to remove and report that.
 bool RemoteActivities::remove(const std::string&, const std::string& id) {
   const Exchanged exchanged = server_.exchange({.method = "DELETE", .path = path_of(id)}, Repeat::no);
   if (exchanged.not_found()) return false;

@@ -1,4 +1,4 @@
-// The activities of a server far away.
+// Activities over HTTP.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace hapax {
 
-// The server must outlive it. All calls are for the namespace of the server's options, whatever they name. A bad id or
-// a definition that the configuration file has is a RemoteRefusal.
+// The server must outlive it. All calls are for the namespace of the server's options, whatever they name. A bad id, or
+// a definition that belongs to the configuration file, is a RemoteRefusal.
 //
-// A request whose answer was lost is sent again by itself where the server recognises it: a trigger only with its
-// request key, events only if all have ids, a backfill unless it is by force, a removal never.
+// After a lost answer a request is sent again if the server recognises it: a trigger only with its request key, events
+// only if all have ids, a backfill unless it is forced, a removal never.
 class RemoteActivities final : public Activities {
  public:
   RemoteActivities(RemoteServer& server, std::string name_space)

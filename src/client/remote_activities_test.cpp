@@ -1,4 +1,4 @@
-// Activities over HTTP: what the caller asks reaches the engine behind the server, and what it answers comes back.
+// Activities over HTTP: calls reach the engine behind the server, and its answers come back.
 #include <gtest/gtest.h>
 
 #include "client/remote_engine.h"

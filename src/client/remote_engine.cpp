@@ -67,7 +67,7 @@ class RemoteEngine final : public Engine {
   Activities& activities() override { return activities_; }
 
   void check_ready() override;
-  EngineCounters counters() override { return {}; }  // they are the server's, at /metrics
+  EngineCounters counters() override { return {}; }  // the server's counters are at /metrics
   std::vector<QueueCount> queue_counts() override;
 
  private:
@@ -104,9 +104,10 @@ SubmitResult read_submitted(const Exchanged& exchanged) {
   return wire::read_submit_result(exchanged.body);
 }
 
-// Each has an id before it is sent: sent again after a lost answer, it is the same submission.
+// Each has an id before it is sent, so sent again after a lost answer it is the same submission.
 //
-// One is sent without waiting, as the caller may have many of them under way; several are one exchange, worth a thread.
+// A single submission is sent without waiting, because the caller may have many in flight; several are one exchange,
+// which is worth a thread.
 void RemoteEngine::submit(const std::string&, std::vector<SubmitRequest> requests,
                           Reply<std::vector<SubmitResult>> reply) {
   for (SubmitRequest& request : requests) {
@@ -160,14 +161,14 @@ std::shared_ptr<Waiting> RemoteEngine::claim(ClaimCall call, Reply<std::vector<C
     answer(reply, [&]() -> std::vector<Claimed> {
       if (const auto* http = std::get_if<HttpAnswer>(&outcome)) return read_claims(*http);
       const auto& failure = std::get<Failure>(outcome);
-      if (failure.code() == Failure::Code::stopped) return {};  // taken back
+      if (failure.code() == Failure::Code::stopped) return {};  // cancelled
       throw failure;
     });
   };
   return std::make_shared<WaitingCall>(server_.http().start(std::move(request), std::move(done)));
 }
 
-// The length of the first run of equal leases, which one request can carry.
+// The length of the first run of equal leases, which fit into one request.
 std::size_t run_length(std::span<const Extension> extensions) {
   const auto end = std::find_if(extensions.begin(), extensions.end(), [&](const Extension& extension) {
     return extension.lease != extensions.front().lease;
@@ -201,7 +202,7 @@ void RemoteEngine::finish(std::vector<Report> reports, Reply<std::vector<FinishO
       const auto part = rest.first(std::min(kMaxItems, rest.size()));
       rest = rest.subspan(part.size());
       const Exchanged exchanged = server_.post("/v1/claims/finish", wire::write_finish(part));
-      if (exchanged.status != 409) exchanged.require();  // 409: every lease is lost, each says so
+      if (exchanged.status != 409) exchanged.require();  // 409: every lease is lost, and each outcome says so
       const auto answered = wire::read_all(exchanged.body, "outcomes", wire::read_finish_outcome);
       require_count(answered.size(), part.size());
       outcomes.insert(outcomes.end(), answered.begin(), answered.end());
@@ -351,7 +352,7 @@ std::optional<FoundIdentity> RemoteEngine::find_identity(const std::string&, con
   return wire::read_identity(exchanged.body);
 }
 
-// Not repeated: the second one would find nothing to release, and say so.
+// Not repeated: a second one would find nothing to release and report that.
 bool RemoteEngine::release_identity(const std::string&, const IdentityHash& hash) {
   const Exchanged exchanged =
       server_.exchange({.method = "DELETE", .path = "/v1/identities/" + hash.to_string()}, Repeat::no);

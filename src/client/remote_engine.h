@@ -1,4 +1,4 @@
-// The engine of a server far away.
+// The engine over HTTP.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,15 @@ struct RemoteOptions {
   std::string name_space = "default";
 };
 
-// The server understood the request and refused it (a wrong token, a bad name): what() is its sentence, code() as a
-// Failure is misuse: the same again does not help. Verbs with a Reply answer with it like with any other Failure.
+// The server understood the request and refused it (a wrong token, a bad name): what() is its sentence, and its code()
+// as a Failure is misuse, because repeating does not help. Verbs with a Reply answer with it like with any other
+// Failure.
 class RemoteRefusal : public Failure {
  public:
   RemoteRefusal(std::string word, const std::string& message)
       : Failure(Failure::Code::misuse, message), word_(std::move(word)) {}
 
-  // The server's word for it: "Unauthorized", "InvalidRequest".
+  // The server's code: "Unauthorized", "InvalidRequest".
   const std::string& word() const { return word_; }
 
  private:
@@ -32,15 +33,15 @@ class RemoteRefusal : public Failure {
 // Connects on the first call. All calls of this engine are for the namespace of the options, whatever they name. Throws
 // Failure::misuse if a token or namespace cannot be part of a request.
 //
-// Verbs with a Reply answer before they return, except a claim that waits: it answers on a thread that all of them
-// share. A claim that is cancelled while the server hands out tasks may leave them with leases that nobody holds; they
-// come back when those end.
+// Verbs with a Reply answer before they return, except waiting claims and single submissions, which answer on a thread
+// that all of them share. A claim that is cancelled while the server hands out tasks may leave them with leases that no
+// worker holds; they are claimable again when those end.
 //
-// What a server does not tell is left out: lease secrets (but of claims), when a cancel was requested, what a finished
-// report led to, and the counters, which are zero.
+// Values that a server does not send are left out: lease secrets (except of claims), when a cancel was requested, the
+// effects of a report, and the counters, which are zero.
 //
-// A request whose answer was lost is sent again by itself where the server recognises it: submissions only if every
-// task in it has a key or a strategy of its own. Otherwise it is Failure::outcome_unknown.
+// After a lost answer a request is sent again if the server recognises it: a submission always, by its id. Otherwise it
+// is Failure::outcome_unknown.
 std::unique_ptr<Engine> connect_engine(RemoteOptions options);
 
 }  // namespace hapax

@@ -1,4 +1,4 @@
-// The remote engine against a real server, verb by verb beside the local engine that the server works on.
+// The remote engine against a real server, verb by verb, compared with the local engine behind that server.
 #include "client/remote_engine.h"
 
 #include <gtest/gtest.h>
@@ -122,7 +122,7 @@ Report completed(const Execution& claimed, std::optional<std::string> result = {
 
 Report failed(const Execution& claimed) { return {token_of(claimed), Report::Failed{{"Declined", "no funds"}, false}}; }
 
-// The execution as far as a server tells of it.
+// The execution without what a server does not tell.
 Execution told(Execution execution) {
   const bool running = execution.status == Status::running;
   execution.identity.reset();
@@ -291,7 +291,7 @@ TEST_F(Remote, ControlOperationsAnswerAsTheLocalOnesDo) {
   ExecutionId unknown = id;
   unknown.bytes[15] ^= 1;
   const auto expect_alike = [&](ControlRequest::Action action, const ExecutionId& target, const std::string& key) {
-    control(*local, action, target, key);  // from here on both are repetitions
+    control(*local, action, target, key);  // from here on both repeat
     ControlOutcome here = control(*local, action, target, key), there = control(*remote, action, target, key);
     here.effects = {};
     if (here.kind != ControlOutcome::Kind::done) {
@@ -460,7 +460,7 @@ TEST_F(Remote, ClaimsThatWaitShareOneThreadAndEndWithTheEngine) {
   for (auto& promise : answers) EXPECT_EQ(promise.get_future().get(), 0U);
 }
 
-// ---- what goes wrong
+// ---- failures
 
 TEST_F(Remote, AServerThatIsGoneIsUnavailable) {
   server->stop();

@@ -1,4 +1,4 @@
-// What all verbs over HTTP share: requests and answers as JSON, errors as Failures, what was lost sent again.
+// What all verbs over HTTP share: requests and answers as JSON, errors as Failures, repeating after lost answers.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ struct Exchanged {
   int status = 0;
   Json body;  // null if there is none
 
-  // Whether the server says that this is not there, rather than that the path is not.
+  // Whether the server says that the thing does not exist, rather than that the path does not.
   bool not_found() const;
 
-  // Throws the error that was answered unless the status is this one.
+  // Throws the answered error unless the status is this one.
   void require(int wanted = 200) const;
 
-  // Throws what an error answer stands for: a Failure, or a RemoteRefusal.
+  // Throws the Failure or RemoteRefusal that an error answer stands for.
   [[noreturn]] void throw_error() const;
 };
 
-enum class Repeat : std::uint8_t { no, yes };  // where the server recognises what it had before
+enum class Repeat : std::uint8_t { no, yes };  // where the server recognises a repeated request
 
 class RemoteServer {
  public:
@@ -42,7 +42,7 @@ class RemoteServer {
   Exchanged put(const std::string& path, std::string body);
   Exchanged patch(const std::string& path, std::string body);
 
-  // An answer read as JSON. Throws Failure if it is none.
+  // Reads an answer as JSON. Throws Failure if it is not JSON.
   Exchanged parse(const HttpAnswer& answer) const;
 
   HttpClient& http() { return http_; }
@@ -64,10 +64,10 @@ class QueryText {
 // Throws Failure::corrupt unless every item was answered.
 void require_count(std::size_t answered, std::size_t asked);
 
-// Throws RemoteRefusal if no header can carry the request key.
+// Throws RemoteRefusal if a header cannot carry the request key.
 void require_request_key(std::string_view key);
 
-// Answers with what `compute` gives or throws, on this thread.
+// Answers with the result of `compute`, or what it throws, on this thread.
 template <class T, class Compute>
 void answer(const Reply<T>& reply, Compute compute) {
   std::optional<Answer<T>> answered;

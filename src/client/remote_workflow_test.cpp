@@ -1,4 +1,4 @@
-// Workflows through the remote engine, verb by verb beside the local engine that the server works on.
+// Workflows through the remote engine, verb by verb, compared with the local engine behind the server.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -197,7 +197,7 @@ TEST_F(RemoteWorkflow, ItsResultIsWaitedFor) {
             std::nullopt);
 }
 
-// The outcome as far as a server tells of it.
+// The outcome without what a server does not tell.
 ControlOutcome told(ControlOutcome outcome) {
   outcome.effects = {};
   if (outcome.kind != ControlOutcome::Kind::done) outcome.execution.reset();
@@ -210,7 +210,7 @@ TEST_F(RemoteWorkflow, ControlOperationsAnswerAsTheLocalOnesDo) {
   using Action = ControlRequest::Action;
   begin(*remote, kId);
   const auto expect_alike = [&](const ControlRequest& request) {
-    control(*remote, request);  // from here on both are repetitions
+    control(*remote, request);  // from here on both repeat
     EXPECT_EQ(control(*remote, request), told(control(*local, request))) << request.request_key;
   };
   ControlRequest signal = control_of(Action::signal, "signal");

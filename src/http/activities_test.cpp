@@ -32,7 +32,7 @@ class ActivityRoutes : public testing::Test {
     return TestClient(server_->port()).call(method, path, body, headers);
   }
 
-  // The status, the word and where: "400 InvalidRequest /trigger".
+  // The status, the code and the pointer: "400 InvalidRequest /trigger".
   std::string refusal(const Received& received) {
     const Json body = parse_json(received.body);
     std::string text = std::to_string(received.status) + " " + body.find("error")->text;

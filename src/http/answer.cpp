@@ -9,7 +9,7 @@ namespace hapax::http {
 
 namespace {
 
-// The run that a "parent" names: by its own id, or by the workflow id, whose latest run it then is.
+// The run that a "parent" names: by its own id, or by the workflow id, which names its latest run.
 std::optional<ExecutionId> find_parent(Engine& engine, const std::string& name_space, const std::string& parent) {
   const auto id = ExecutionId::parse(parent);
   if (id && engine.find(name_space, *id)) return id;

@@ -19,22 +19,22 @@ inline constexpr std::string_view kTurnLostMessage =
     "The step has ended, but its workflow is not where this turn believes it to be: its next turn is there to be "
     "claimed.";
 
-// 201, with the place of what was created: `collection` ends with a slash, `name` is not encoded.
+// 201 with Location: `collection` ends with a slash, `name` is not encoded.
 Response created_response(std::string_view collection, std::string_view name, std::string body);
 
-// An answer that says nothing new: the header Idempotency-Replayed.
+// The header Idempotency-Replayed: the answer says nothing new.
 Response replayed_response(int status, std::string body);
 
 // 201 created, 200 duplicate or dry run, 4xx refused.
 Response submit_response(std::vector<SubmitResult> results);
 
-// A page of executions, newest first. Reads, so it runs on the read pool.
+// A page of executions, newest first. It reads the store, so it runs on the read pool.
 Response list_response(Engine& engine, ListRequest request);
 
 // 200 closed, 202 not yet.
 Response result_response(const Execution& execution);
 
-// The leases as sent, and which of them are tokens: only those go to the engine, the rest is lost from the start.
+// The leases as sent, and which of them are tokens. Only those go to the engine; the others count as lost.
 struct Leases {
   std::vector<std::string> texts;
   std::vector<bool> known;
@@ -45,8 +45,7 @@ inline bool changed_something(const TurnOutcome& outcome) {
   return outcome.accepted || (outcome.step && outcome.step->accepted);
 }
 
-// What became of what was sent under each lease, as the member `name`: ok or LeaseLost, and what `write` adds. 409 if
-// all are lost.
+// The outcome for each lease, as the member `name`: ok or LeaseLost, and what `write` adds. 409 if all are lost.
 template <class Outcome, class Write>
 Response leases_response(std::string_view name, const Leases& leases, const std::vector<Outcome>& outcomes,
                          Write write) {
@@ -76,7 +75,7 @@ Response leases_response(std::string_view name, const Leases& leases, const std:
   return json_response(any_accepted ? 200 : 409, out.take());
 }
 
-// Of a control operation, whatever became of it.
+// The answer to a control operation.
 Response control_response(const ControlOutcome& outcome, std::string body);
 
 }  // namespace hapax::http

@@ -1,4 +1,4 @@
-// Who may come in, and into which namespace.
+// Access tokens and their namespaces.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ class Auth {
   explicit Auth(const std::vector<AccessToken>& tokens);
 
   struct Admission {
-    std::string name_space;  // the request works in
-    bool bound = false;      // its token opens no other
+    std::string name_space;  // of the request
+    bool bound = false;      // the token opens no other namespace
   };
 
   // Throws RequestError: 401 Unauthorized, 403 Forbidden, 400 for a bad namespace.
@@ -26,7 +26,7 @@ class Auth {
 
  private:
   struct Known {
-    Digest secret;  // hashed, so that comparing takes the same time whatever its length
+    Digest secret;  // hashed, so that comparing takes the same time for any length
     std::optional<std::string> name_space;
   };
 

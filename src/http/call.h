@@ -16,7 +16,7 @@ class Call final : public Exchange {
   Call(std::shared_ptr<Connection> connection, std::uint64_t ticket, Load::Share share)
       : connection_(std::move(connection)), ticket_(ticket), share_(std::move(share)) {}
 
-  // Counts it among the requests in hand. False: there are too many.
+  // Counts the request among those in hand. False: there are too many.
   bool take_request() { return share_.take_request(); }
 
   void answer(std::function<Response()> make) override {

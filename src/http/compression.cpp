@@ -14,13 +14,13 @@ namespace hapax::http {
 
 namespace {
 
-constexpr int kWindowBits = 15, kGzipHeader = 16;  // added up: a gzip header instead of zlib's
+constexpr int kWindowBits = 15, kGzipHeader = 16;  // added to the window bits: a gzip header instead of zlib's
 constexpr int kMemoryLevel = 8;
 constexpr std::size_t kFirstBytes = 16 * 1024;
 
 int window_bits(Coding coding) { return coding == Coding::gzip ? kWindowBits + kGzipHeader : kWindowBits; }
 
-// zlib takes its input by a pointer that is not const, and does not write through it.
+// zlib takes its input by a non-const pointer, and does not write through it.
 Bytef* input_of(std::string_view bytes) {
   return const_cast<Bytef*>(reinterpret_cast<const Bytef*>(bytes.data()));  // NOLINT
 }
@@ -36,7 +36,7 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // Nothing if it is damaged or ends early. One byte over the limit tells that there is more.
+  // Nothing if it is damaged or ends early. Reads one byte over the limit to detect more.
   std::optional<std::string> run(std::string_view bytes, std::size_t limit) {
     std::string out;
     stream_.next_in = input_of(bytes);

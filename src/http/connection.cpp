@@ -25,20 +25,21 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::uint32_t kMaxHeaderBytes = 16 * 1024;
-constexpr std::size_t kMaxPipelinedBytes = 16 * 1024;  // kept while a request waits; more stays in the socket
-constexpr std::size_t kSmallBody = 16 * 1024;          // read although the request is refused already
-constexpr std::size_t kParsedHere = 64 * 1024;         // a longer body would keep the loop's other clients waiting
+constexpr std::size_t kMaxPipelinedBytes = 16 * 1024;  // kept while a request waits; the rest stays in the socket
+constexpr std::size_t kSmallBody = 16 * 1024;          // read although the request is already refused
+constexpr std::size_t kParsedHere = 64 * 1024;         // a longer body would delay the loop's other clients
 constexpr std::size_t kKeptBytes = 4 * 1024;           // of a buffer between requests
-constexpr std::size_t kJoinedBytes = 64 * 1024;        // a body up to this is written together with its head
-constexpr std::size_t kPlainBytes = 1024;              // an answer up to this is never compressed
-constexpr std::size_t kCompressedHere = 16 * 1024;     // a longer one would keep the loop's other clients waiting
+constexpr std::size_t kJoinedBytes = 64 * 1024;        // a body up to this size is written together with its head
+constexpr std::size_t kPlainBytes = 1024;              // an answer up to this size is never compressed
+constexpr std::size_t kCompressedHere = 16 * 1024;     // a longer one would delay the loop's other clients
 constexpr std::size_t kDateBytes = 29;
 constexpr std::chrono::seconds kLinger{2};
 constexpr std::chrono::milliseconds kSpareTime{2000};  // of a connection beyond the limit
 constexpr std::chrono::milliseconds kDrainPatience{
-    1000};                                             // with a client that takes nothing of its answer while we stop
-constexpr std::chrono::milliseconds kDrainPause{250};  // with a client that sends nothing while we stop
-constexpr std::chrono::milliseconds kAnswerMargin{1000};  // the store's own time limit says more, so it comes first
+    1000};                                             // for a client that takes nothing of its answer while we stop
+constexpr std::chrono::milliseconds kDrainPause{250};  // for a client that sends nothing while we stop
+constexpr std::chrono::milliseconds kAnswerMargin{
+    1000};  // the store's own time limit is more specific, so it comes first
 
 std::string_view status_line(int status) {
   switch (status) {
@@ -62,13 +63,13 @@ std::string_view status_line(int status) {
   }
 }
 
-// By RFC 9110: "Wed, 18 Nov 2026 06:41:40 GMT". Made anew every second.
+// By RFC 9110: "Wed, 18 Nov 2026 06:41:40 GMT". Updated every second.
 std::string_view date_now() {
   thread_local std::time_t written = 0;
   thread_local std::array<char, 32> text{};
   const std::time_t now = std::time(nullptr);
   if (now != written) {
-    constexpr std::array kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};  // whatever the locale
+    constexpr std::array kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};  // independent of the locale
     constexpr std::array kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     std::tm utc{};
     gmtime_r(&now, &utc);
@@ -167,7 +168,7 @@ void Connection::read() {
   draining_&& incoming_ == nullptr ? close() : arm();
 }
 
-// Whoever has closed the connection, or its sending side, is not there for the answer anymore.
+// A client that has closed the connection, or its sending side, no longer waits for the answer.
 void Connection::watch_for_hang_up() {
   if (pending_.size() >= kMaxPipelinedBytes) return;
   error_code error;
@@ -239,7 +240,7 @@ void Connection::begin_request() {
   if (!spare_) deadline_ = Clock::now() + loop_->options().read_timeout;
 }
 
-// What a trailer says later is not looked at.
+// Trailers are ignored.
 void Connection::head_done(std::string_view bytes) {
   Incoming& incoming = *incoming_;
   const auto& header = incoming.parser.get();
@@ -260,14 +261,14 @@ void Connection::head_done(std::string_view bytes) {
   }
 }
 
-// The whole body's where its length was told; else what has come of it.
+// The length of the whole body if it was declared, else what has arrived so far.
 void Connection::take_body_bytes() {
   const auto told = incoming_->parser.content_length();
   const std::size_t bytes = told ? static_cast<std::size_t>(*told) : incoming_->parser.get().body().size();
   if (!incoming_->share.take_bytes(bytes)) throw too_many_bytes();
 }
 
-// Small bodies are read, so that the connection can go on.
+// Small bodies are read, so that the connection can continue.
 bool Connection::is_refused_at_once() const {
   if (!incoming_->refusal || incoming_->parser.is_done()) return false;
   const auto told = incoming_->parser.content_length();
@@ -302,7 +303,7 @@ void Connection::dispatch() {
   state_ = State::answering;
   received_ = Clock::now();
   deadline_ = received_ + loop_->options().store_timeout + kAnswerMargin;
-  arm();  // to see the client hang up
+  arm();  // to notice that the client hangs up
   const auto call = std::make_shared<Call>(shared_from_this(), ++ticket_, std::move(incoming->share));
   const Responder responder(call);
   if (incoming->refusal) return responder.answer(*std::move(incoming->refusal));
@@ -319,7 +320,7 @@ void Connection::dispatch() {
 
 void Connection::refuse(const error_code& error) {
   using Http = beast::http::error;
-  preferences_ = read_preferences(incoming_->parser.get());  // as far as they have come
+  preferences_ = read_preferences(incoming_->parser.get());  // as far as they have arrived
   if (error == Http::body_limit) {
     refuse(payload_too_large(loop_->options().max_body_bytes).response());
   } else if (error == Http::header_limit) {
@@ -332,7 +333,7 @@ void Connection::refuse(const error_code& error) {
   }
 }
 
-// The rest of the request is not read, so that the connection ends.
+// The rest of the request is not read, so the connection ends.
 void Connection::refuse(Response response) {
   received_ = Clock::now();
   incoming_.reset();
@@ -379,17 +380,17 @@ void Connection::compress_elsewhere(Response response) {
   const auto plain = std::make_shared<Response>(std::move(response));
   const Responder responder(std::make_shared<Call>(shared_from_this(), ticket_, Load::Share(loop_->service().load())));
   if (!responder.take_bytes(plain->body.size())) return write(std::move(*plain));
-  deadline_ = Clock::time_point::max();  // the answer is there, only its form is not
+  deadline_ = Clock::time_point::max();  // the answer is ready, only not compressed
   try {
     loop_->service().compressing().begin(responder, [responder, plain, coding = preferences_.coding] {
       responder.answer(encoded(std::move(*plain), coding));
     });
-  } catch (const std::exception&) {  // too much waits there: this one goes out as it is
+  } catch (const std::exception&) {  // too much is waiting: send this one uncompressed
     write(std::move(*plain));
   }
 }
 
-// The answer did not come in time; one that comes later is nobody's.
+// The answer did not arrive in time; a later one is dropped.
 void Connection::expire() {
   if (waiting_) std::exchange(waiting_, nullptr)->cancel();
   const auto otherwise = std::exchange(otherwise_, nullptr);
@@ -419,7 +420,7 @@ void Connection::write(Response response) {
   if (bodyless_) response.body.clear();
   response.body.size() <= kJoinedBytes ? void(head_.append(response.body)) : void(body_ = std::move(response.body));
 
-  // The socket nearly always takes all of it at once; only what it does not take needs a round through the loop.
+  // The socket nearly always takes everything at once; only the rest needs a round through the loop.
   error_code error;
   sent_bytes_ = socket_.write_some(std::array{asio::buffer(head_), asio::buffer(body_)}, error);
   if (error && !would_block(error)) return close();

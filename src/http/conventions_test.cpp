@@ -1,4 +1,4 @@
-// What HTTP clients rely on beside the API itself: keys, places, dates, content negotiation, methods.
+// What HTTP clients rely on besides the API itself: keys, locations, dates, content negotiation, methods.
 #include <array>
 
 #include <gtest/gtest.h>

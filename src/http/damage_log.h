@@ -1,11 +1,11 @@
-// What is damaged is named in the log, every execution, whatever else is logged in that second.
+// Names every damaged execution in the log, whatever else is logged in that second.
 #pragma once
 
 #include <string>
 
 namespace hapax::http {
 
-// Logs the sentence, unless it was logged lately. From any thread.
+// Logs the sentence unless it was logged recently. From any thread.
 void log_damage(const std::string& what);
 
 }  // namespace hapax::http

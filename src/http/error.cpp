@@ -21,7 +21,7 @@ std::string quoted(std::string_view text) {
   return out.take();
 }
 
-// "TaskAlreadyExists" in words: "Task already exists".
+// "TaskAlreadyExists" as words: "Task already exists".
 std::string title_of(std::string_view code) {
   std::string title;
   for (const char c : code) {
@@ -36,7 +36,7 @@ RequestError unavailable(std::string code, const std::string& message, int retry
   return RequestError(503, std::move(code), message).with_header("Retry-After", std::to_string(retry_after_s));
 }
 
-// What happened, where clients may know it, before what it means for them.
+// What happened, if clients may know it, before what it means for them.
 std::string with_cause(const Failure& failure, std::string_view meaning) {
   return failure.for_clients().empty() ? std::string(meaning) : fmt::format("{} {}", failure.for_clients(), meaning);
 }

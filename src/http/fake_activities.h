@@ -1,4 +1,4 @@
-// Activities for tests: keeps definitions, fires nothing, answers with what it was told to.
+// Activities for tests: keeps definitions, fires nothing, gives preset answers.
 #pragma once
 
 #include <map>
@@ -16,11 +16,11 @@ class FakeActivities : public Activities {
  public:
   // Set before the server starts.
   std::string of_file;                // this one cannot be changed
-  std::vector<ActivityRun> recorded;  // what every activity has for runs
+  std::vector<ActivityRun> recorded;  // the runs of every activity
   std::map<std::string, ActivityView> stored;
-  std::vector<CloudEvent> delivered;  // read after the answer has come
+  std::vector<CloudEvent> delivered;  // read after the answer has arrived
   Backfill backfilled;                // the same
-  std::string conflicting;            // an event of this id is one that another event has
+  std::string conflicting;            // an event with this id conflicts with another event
 
   std::optional<ActivityView> find(const std::string&, const std::string& id) override {
     std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// An engine for tests: keeps nothing, answers at once, or holds its answers until told.
+// An engine for tests: keeps nothing, answers at once or on demand.
 #pragma once
 
 #include <condition_variable>
@@ -171,7 +171,7 @@ class FakeEngine : public Engine {
     return {{"default", "mail", 3, 2, std::nullopt}};
   }
 
-  // Blocks until so many waits are open, were cancelled, or submissions are held.
+  // Blocks until that many waits are open, were cancelled, or submissions are held.
   void await_waiting(std::size_t count) {
     await([&] { return waiting_ == count; });
   }

@@ -46,7 +46,7 @@ bool Hosts::accept(std::string_view host) const {
     if (!is_port(host.substr(colon + 1))) return false;
     host = host.substr(0, colon);
   }
-  if (host.ends_with('.')) host.remove_suffix(1);  // the root of all names
+  if (host.ends_with('.')) host.remove_suffix(1);  // the DNS root
   const std::string name = lower(host);
   return std::find(names_.begin(), names_.end(), name) != names_.end() || is_address(AF_INET, name);
 }

@@ -1,4 +1,4 @@
-// What the server refuses before it costs anything, and what it does not wait for.
+// What the server refuses early, and what it does not wait for.
 #include <future>
 
 #include <fmt/format.h>
@@ -248,7 +248,7 @@ TEST(Load, AClientThatHangsUpFreesItsConnectionWhileTheStoreHangs) {
   client.send(request_bytes("POST", "/v1/tasks", kTask));
   serving.engine.await_held(1);
   client.close();
-  serving.await_metric("hapax_http_connections 1");  // that of whoever asks
+  serving.await_metric("hapax_http_connections 1");  // the connection that asks
   serving.engine.release_held();
   serving.await_metric("hapax_http_requests_in_hand 1");
 }
@@ -266,7 +266,7 @@ TEST(Load, AnswersThatNobodyTakesAreBounded) {
     idle.push_back(serving.client());
     idle.back().send(request_bytes("GET", path));
   }
-  serving.await_metric("hapax_http_connections 3");  // two that are held, and whoever asks
+  serving.await_metric("hapax_http_connections 3");  // two that are held, and the one that asks
   EXPECT_GT(serving.call("GET", path).body.size(), kAnswer);
 }
 
@@ -296,7 +296,7 @@ TEST(TimeLimit, AStoreThatHangsIsA503ThatSaysWhetherTheOutcomeIsKnown) {
   EXPECT_EQ(unknown.headers.at("retry-after"), "1");
   EXPECT_EQ(error_of(unknown), "OutcomeUnknown");
   EXPECT_EQ(error_of(known), "StoreUnavailable");
-  // What comes late is nobody's answer.
+  // A late answer is dropped.
   serving.engine.holds_submissions = false;
   serving.engine.release_held();
   serving.engine.release_reads();

@@ -1,5 +1,5 @@
-// What the server has in hand at a time, and how much of it there may be: connections, requests that are being handled,
-// and the bytes of their bodies. Safe to use from any thread.
+// The bounds on what the server has in hand at a time: connections, requests being handled, and the bytes of their
+// bodies. Safe to use from any thread.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ class Load {
  public:
   Load(std::size_t max_requests, std::size_t max_bytes) : max_requests_(max_requests), max_bytes_(max_bytes) {}
 
-  // The part of the load that one request is. What it took is given back by release() or when it ends.
+  // One request's share of the load. release() or the destructor gives it back.
   class Share {
    public:
     explicit Share(Load& load) : load_(&load) {}
@@ -20,9 +20,9 @@ class Load {
     Share& operator=(Share&&) = delete;
     ~Share() { release(); }
 
-    // False where that would be too much; nothing is taken then.
+    // False if that would be too much; then nothing is taken.
     bool take_request();
-    bool take_bytes(std::size_t total);  // so many in all, of which it may have some already
+    bool take_bytes(std::size_t total);  // the total, of which it may have some already
 
     void release();
 
@@ -32,7 +32,7 @@ class Load {
     std::atomic<bool> is_request_ = false;
   };
 
-  // Returns how many there are with this one.
+  // Returns the count including this one.
   std::size_t add_connection() { return connections_.fetch_add(1, std::memory_order_relaxed) + 1; }
   void remove_connection() { connections_.fetch_sub(1, std::memory_order_relaxed); }
 

@@ -100,7 +100,7 @@ void Loop::stop() {
   answers_.clear();  // they hold connections, which hold this loop
 }
 
-// One timer looks at all connections: cheaper than one per connection that is set anew with every request.
+// One timer checks all connections: cheaper than one per connection that is reset with every request.
 void Loop::tick() {
   const auto shortest =
       std::min({options_.read_timeout, options_.idle_timeout, options_.write_timeout, options_.store_timeout});

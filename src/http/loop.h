@@ -28,7 +28,7 @@ class Loop : public std::enable_shared_from_this<Loop> {
 
   void start();
 
-  // From any thread: the future is ready when all connections are closed, having answered what they had received.
+  // From any thread: the future is ready when all connections are closed, after answering what they had received.
   std::future<void> drain();
 
   // From any other thread: closes what is left and ends the thread.
@@ -40,22 +40,22 @@ class Loop : public std::enable_shared_from_this<Loop> {
     if (!ended_.load(std::memory_order_acquire)) boost::asio::post(context_, std::move(work));
   }
 
-  // From any thread; dropped once the loop has stopped. Has the connection send its answer. Those of one commit come
-  // close together; the loop is woken for the first of them and sends all that are there.
+  // From any thread; dropped once the loop has stopped. Makes the connection send its answer. The answers of one commit
+  // arrive close together: the first wakes the loop, which sends all that are ready.
   void answer(std::shared_ptr<Connection> connection, std::uint64_t ticket, std::function<Response()> make);
 
-  // From any thread: at once on the loop's own, else as post().
+  // From any thread: runs at once on the loop's own thread, else like post().
   template <class Work>
   void run(Work work) {
     context_.get_executor().running_in_this_thread() ? work() : post(std::move(work));
   }
 
-  // On the loop's own thread. The connection is counted in the load already.
+  // On the loop's own thread. The connection is already counted in the load.
   void adopt(Connection::Socket socket, bool spare);
   void forget(const std::shared_ptr<Connection>& connection);
 
-  // Bytes of an answer that its client does not take at once. Where there are too many, the clients are closed that
-  // have taken nothing for the longest time.
+  // Bytes of answers that clients do not take at once. If there are too many, the connections whose clients have taken
+  // nothing for the longest time are closed.
   void hold(std::size_t bytes, const Connection& latest);
   void let_go(std::size_t bytes) { held_bytes_ -= bytes; }
 

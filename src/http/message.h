@@ -1,4 +1,4 @@
-// A request and its answer as plain values: what handlers see of HTTP.
+// A request and its answer as plain values, as handlers see them.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,8 @@ namespace hapax::http {
 // HEAD is a GET whose answer is sent without its body.
 enum class Method : std::uint8_t { get, post, put, patch, del, options, other };
 
-// Known in two parts: everything but the body at the end of the head, then the body. The views hold only while the
-// handler's call lasts; what is needed later is copied.
+// It arrives in two parts: everything but the body at the end of the head, then the body. The views are valid only
+// during the handler's call; copy what is needed later.
 struct Request {
   Method method = Method::other;
   std::string_view path;   // as sent, still percent-encoded
@@ -29,19 +29,20 @@ struct Request {
 
   // Headers, trimmed; a null view is an absent one.
   std::string_view content_type;
-  std::string_view host;  // of the Host header, or of the target where that names one
+  std::string_view host;  // from the Host header, or from the target if it names one
   std::string_view authorization;
   std::string_view name_space_header;
   std::string_view key_header;        // Idempotency-Key, as sent
-  std::string_view content_encoding;  // of the body, until it is decoded on the way to the handler
-  std::string_view webhook_origin;    // WebHook-Request-Origin: a sender of events asks whether it may send
-  bool has_origin = false;            // it comes from a page in a browser
-  std::vector<std::pair<std::string_view, std::string_view>> event_headers;  // those that begin with ce-, without that
+  std::string_view content_encoding;  // of the body, until it is decoded before the handler
+  std::string_view webhook_origin;    // WebHook-Request-Origin: a sender of events asks for permission
+  bool has_origin = false;            // from a page in a browser
+  std::vector<std::pair<std::string_view, std::string_view>>
+      event_headers;  // those that begin with ce-, without that prefix
 
   // Filled on the way to the handler.
   std::vector<std::string> params;             // of the path pattern, decoded, in order
   std::optional<std::string> idempotency_key;  // of routes that take one
-  std::string allow;                           // of an OPTIONS: the methods that the path has
+  std::string allow;                           // for OPTIONS: the methods of the path
   std::string name_space;
   bool bound = false;  // to that namespace, by its token
 };
@@ -57,7 +58,7 @@ struct Response {
   std::string body;
   std::string_view content_type = kJsonType;  // of static storage
   std::vector<std::pair<std::string_view, std::string>> headers;
-  bool encoded = false;  // the body is under the Content-Encoding that the headers name
+  bool encoded = false;  // the body is encoded as the headers say
   bool close = false;    // the connection ends with this answer
 };
 
@@ -76,19 +77,18 @@ class Exchange {
   // Once. `make` runs on the connection's thread; what it throws becomes an error answer.
   virtual void answer(std::function<Response()> make) = 0;
 
-  // From now on the request waits for something to happen, which takes no part of the server's load. The wait is
+  // From now on the request waits for something to happen and does not count in the server's load. The wait is
   // cancelled if the client hangs up or the server stops.
   virtual void wait(std::shared_ptr<Waiting> waiting) = 0;
 
-  // Before the answer: the request turns out to hold so many bytes in all. False where that is more than the server
-  // takes.
+  // Before the answer: the request holds this many bytes in all. False if that is more than the server accepts.
   virtual bool take_bytes(std::size_t total) = 0;
 
-  // Before the answer: if it does not come within this time, `otherwise` makes another one.
+  // Before the answer: if it does not arrive within this time, `otherwise` makes another one.
   virtual void limit(std::chrono::milliseconds time, std::function<Response()> otherwise) = 0;
 };
 
-// A handler's handle on the answer it owes. Copies stand for the same answer.
+// A handler's handle on the answer it owes. Copies refer to the same answer.
 class Responder {
  public:
   explicit Responder(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}

@@ -1,4 +1,4 @@
-// What /metrics tells, in Prometheus' text format.
+// /metrics, in Prometheus' text format.
 #pragma once
 
 #include <array>
@@ -22,16 +22,15 @@ namespace hapax::http {
 
 class Metrics {
  public:
-  // Routes that come later are not counted.
+  // Routes added later are not counted.
   Metrics(const std::vector<Route>& routes, const Load& load);
 
-  // `route` is an index into the routes; kNoRoute for what matched none.
+  // `route` is an index into the routes; kNoRoute for a request that matched none.
   static constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
   void observe(std::size_t route, int status, std::chrono::steady_clock::duration took);
 
-  // Without `queues`, which are the store's to tell, the rest is told. The first kMaxQueues queues that were ever told
-  // have series of their own; all others together are the queue "" of the namespace "", however many names somebody
-  // thinks up.
+  // Without `queues`, which come from the store, the rest is written. The first kMaxQueues queues have their own
+  // series; all later ones share the queue "" of the namespace "", so clients cannot create unlimited series.
   static constexpr std::size_t kMaxQueues = 1000;
   std::string render(const EngineCounters& counters, const std::optional<std::vector<QueueCount>>& queues);
 
@@ -47,7 +46,7 @@ class Metrics {
   std::vector<QueueCount> with_bounded_names(const std::vector<QueueCount>& queues);
 
   const Load& load_;
-  std::vector<std::unique_ptr<PerRoute>> routes_;  // the last one is for what matched no route
+  std::vector<std::unique_ptr<PerRoute>> routes_;  // the last one is for requests that matched no route
   std::mutex mutex_;
   std::set<std::pair<std::string, std::string>> told_;  // namespace and queue
   double started_at_s_;

@@ -21,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Takes the part before the separator off the text.
+// Removes the part before the separator from the text and returns it.
 std::string_view take(std::string_view& text, char separator) {
   const auto end = text.find(separator);
   const std::string_view part = text.substr(0, end);
@@ -29,7 +29,7 @@ std::string_view take(std::string_view& text, char separator) {
   return trimmed(part);
 }
 
-// "0.5" in thousandths. What is malformed counts as nothing: better a plain answer than one that cannot be read.
+// "0.5" in thousandths. A malformed quality counts as 0: a plain answer is better than an unreadable one.
 int parse_quality(std::string_view text) {
   if (text.empty() || text.size() > 5 || (text.front() != '0' && text.front() != '1')) return 0;
   if (text.size() > 1 && text[1] != '.') return 0;

@@ -1,4 +1,4 @@
-// What a client would like an answer to look like: the headers Accept and Accept-Encoding.
+// The headers Accept and Accept-Encoding: the form of an answer that a client prefers.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ struct Preferences {
   Coding coding = Coding::identity;
 };
 
-// Whether errors come as application/problem+json: it is named, and not liked less than application/json. A wildcard
-// names nothing. Successful answers are JSON either way, so a client that names both means the one for errors.
+// Whether errors are sent as application/problem+json: the client names it and does not prefer application/json. A
+// wildcard names nothing. Successful answers are JSON either way, so a client that names both means errors.
 bool prefers_problem(std::string_view accept);
 
-// The coding that is liked best; gzip among equals. Identity if nothing else is acceptable.
+// The preferred coding; gzip among equals. Identity if nothing else is acceptable.
 Coding choose_coding(std::string_view accept_encoding);
 
 }  // namespace hapax::http

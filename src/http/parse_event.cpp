@@ -23,7 +23,7 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// Of RFC 7230's quoted strings, which older senders use: the text within.
+// The text within a quoted string of RFC 7230, which older senders use.
 std::string unquoted(std::string_view text) {
   if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::string(text);
   std::string out;

@@ -1,4 +1,4 @@
-// CloudEvents as they come over HTTP: structured, batch and binary mode, read into the engine's values.
+// CloudEvents over HTTP: structured, batch and binary mode, read into the engine's values.
 #pragma once
 
 #include <vector>
@@ -11,9 +11,9 @@ namespace hapax::http {
 inline constexpr std::string_view kEventType = "application/cloudevents+json";
 inline constexpr std::string_view kEventBatchType = "application/cloudevents-batch+json";
 
-// The mode is told by the Content-Type, and where that names no event format, by headers that begin with ce-. One
-// event, or those of a batch, which may have none and up to Activities::kMaxEvents. Throws RequestError (415 for
-// anything else) or InvalidField, in a batch with the event's place ("/3/type").
+// The Content-Type decides the mode; if it names no event format, headers that begin with ce- do. Returns one event, or
+// those of a batch, which has up to Activities::kMaxEvents and may be empty. Throws RequestError (415 for anything
+// else) or InvalidField, in a batch with the event's place ("/3/type").
 std::vector<CloudEvent> parse_events(const Request& request);
 
 }  // namespace hapax::http

@@ -135,8 +135,8 @@ Report::Failed parse_failed(const Json& document, const std::string& at) {
   return failed;
 }
 
-// A browser sends what any page tells it to, also to this machine, unless the type is one that it must ask leave for.
-// Other clients may call JSON what curl -d calls it, or nothing.
+// A browser sends whatever a page tells it to, also to this machine, unless the media type requires a preflight. Other
+// clients may send JSON as curl -d does, or without a type.
 void check_media_type(const Request& request) {
   if (is_media_type(request.content_type, kJsonType)) return;
   if (request.has_origin) {
@@ -148,7 +148,7 @@ void check_media_type(const Request& request) {
   throw RequestError(415, "UnsupportedMediaType", "The body must be JSON: send \"Content-Type: application/json\".");
 }
 
-// What only a task has: a workflow is known by its id, and its turns are tried until one is accepted.
+// Fields that only a task has: a workflow is identified by its id, and its turns are tried until one is accepted.
 std::optional<ExecutionId> id_field(FieldReader& fields) {
   const auto text = fields.string("id");
   if (!text) return std::nullopt;
@@ -197,7 +197,7 @@ Json parse_or_refuse(const Request& request, Parse parse) {
 }  // namespace
 
 Json parse_body(const Request& request) {
-  // What is only checked and kept.
+  // Checked and kept, nothing more.
   constexpr std::array<std::string_view, 4> kPayloads{"input", "result", "payload", "value"};
   constexpr std::size_t kLong = 64 * 1024;
   check_media_type(request);

@@ -19,7 +19,7 @@ constexpr std::int64_t kMaxStep = std::numeric_limits<std::int32_t>::max();
 
 std::string item_pointer(const std::string& at, std::size_t index) { return fmt::format("{}/{}", at, index); }
 
-// The member itself, taken out of its object: inputs may be large.
+// Moves the member out of its object: inputs may be large.
 Json take(Json& object, std::string_view name) {
   for (auto& [member, value] : object.members) {
     if (member == name) return std::move(value);

@@ -1,4 +1,4 @@
-// The turns of workflows as workers send them, read into the engine's values. Throws InvalidField.
+// Reads the turns that workers send into the engine's values. Throws InvalidField.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ struct TurnItem {
   TurnRequest turn;                // without its token, namespace and step
 };
 
-// {"turns":[{"lease","step":{…},"seen","commands":[…],"end":{…}}]} with 1 to 1000 turns. The steps of a turn follow one
-// another.
+// {"turns":[{"lease","step":{…},"seen","commands":[…],"end":{…}}]} with 1 to 1000 turns. The steps of a turn are
+// consecutive.
 std::vector<TurnItem> parse_turns(Json document);
 
 }  // namespace hapax::http

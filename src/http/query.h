@@ -12,8 +12,8 @@
 
 namespace hapax::http {
 
-// Ask for every parameter that may be there, then call done(), which refuses what was not asked for. Throws
-// RequestError; also for more parameters than any route has.
+// Ask for every parameter of the route, then call done(), which refuses all others. Throws RequestError; also for more
+// parameters than any route has.
 class Query {
  public:
   explicit Query(std::string_view text);

@@ -10,7 +10,7 @@ namespace hapax::http {
 
 namespace {
 
-constexpr std::size_t kMaxJobs = 1024;  // that wait for a thread
+constexpr std::size_t kMaxJobs = 1024;  // waiting for a thread
 
 }  // namespace
 

@@ -1,5 +1,4 @@
-// A few threads for what the engine answers or looks up synchronously, so that no connection's thread ever waits for
-// the store.
+// A few threads for synchronous engine calls, so that no connection's thread waits for the store.
 #pragma once
 
 #include <chrono>
@@ -16,18 +15,17 @@ namespace hapax::http {
 
 class ReadPool {
  public:
-  // What has not ended `patience` after it was asked for is refused or given up; what comes while too much waits is
-  // refused.
+  // A call that has not ended within `patience` is refused or given up. While too many wait, new ones are refused.
   ReadPool(std::size_t threads, std::chrono::milliseconds patience);
   ~ReadPool() { stop(); }
 
   // Answers with what `make` returns or throws, from a thread of the pool.
   void answer(const Responder& responder, std::function<Response()> make);
 
-  // Runs `start` on a thread of the pool. It sees to the answer, now or later; what it throws is answered.
+  // Runs `start` on a thread of the pool. It answers itself, now or later; what it throws is answered.
   void begin(const Responder& responder, std::function<void()> start);
 
-  // Does what was asked for before, then ends the threads. Idempotent; later requests are refused as shutting down.
+  // Finishes earlier requests, then ends the threads. Idempotent; later requests are refused as shutting down.
   void stop();
 
  private:

@@ -1,4 +1,4 @@
-// Answers /ready on a thread of its own, so that neither slow reads nor a store that hangs keep the answer back.
+// Answers /ready on its own thread, so that neither slow reads nor a hanging store delay it.
 #pragma once
 
 #include <condition_variable>
@@ -18,10 +18,10 @@ class ReadyProbe {
   ~ReadyProbe() { stop(); }
 
   // Answers with `ready`, or with what the engine's check throws, or after some seconds that the store does not answer.
-  // One check answers all who ask while the last one runs.
+  // One check answers all requests that arrive while the previous one runs.
   void ask(const Responder& responder, Response ready);
 
-  // Ends the thread after the check that is under way. Idempotent.
+  // Ends the thread after the current check. Idempotent.
   void stop();
 
  private:

@@ -30,7 +30,7 @@ void set_once(std::string_view& header, std::string_view name, std::string_view 
 
 std::string_view as_view(beast::string_view text) { return {text.data(), text.size()}; }
 
-// A header that goes on in a second line (obs-fold) is read in one way here and in another by a proxy.
+// A proxy may read a header that continues on a second line (obs-fold) differently.
 void refuse_folded_lines(std::string_view bytes) {
   for (auto end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n', end + 1)) {
     const std::string_view next = bytes.substr(end + 1, 1);
@@ -42,7 +42,7 @@ void refuse_folded_lines(std::string_view bytes) {
 // Finds the headers that matter in one pass. Throws RequestError.
 void read_headers(Request& request, const beast::http::fields& fields, bool needs_host) {
   std::string_view host;
-  // Any other coding would leave it open where the body ends, and let one request be taken for two.
+  // Any other coding would leave the end of the body open, and one request could be read as two.
   const auto coding = fields[beast::http::field::transfer_encoding];
   if (fields.count(beast::http::field::transfer_encoding) > 0 && !beast::iequals(coding, "chunked")) {
     throw RequestError(400, "MalformedHttp", "The only Transfer-Encoding that is understood is chunked.").closing();
@@ -91,7 +91,7 @@ void read_target(Request& request, std::string_view target) {
   if (question != std::string_view::npos) request.query = target.substr(question + 1);
 }
 
-// The values of a header that may be given several times, as one list.
+// The values of a repeatable header as one list.
 std::string list_of(const beast::http::fields& fields, beast::http::field name) {
   std::string list;
   const auto [first, last] = fields.equal_range(name);

@@ -13,11 +13,11 @@ namespace hapax::http {
 
 using RequestHeader = boost::beast::http::header<true, boost::beast::http::fields>;
 
-// Fills in all that the head says. The views are into `header`. `bytes` is the head as it was sent. Throws
+// Fills in everything from the head. The views point into `header`. `bytes` is the head as it was sent. Throws
 // RequestError.
 void read_head(Request& request, const RequestHeader& header, std::string_view bytes);
 
-// What the head asks of the answer. Does not throw.
+// The form of answer that the head asks for. Does not throw.
 Preferences read_preferences(const boost::beast::http::fields& fields);
 
 }  // namespace hapax::http

@@ -15,7 +15,7 @@ using Handler = std::function<void(Request&, const Responder&)>;
 
 enum class Access : std::uint8_t { token, open };
 
-// The header Idempotency-Key: where it has no meaning it is refused, not ignored.
+// The header Idempotency-Key: refused, not ignored, where it has no meaning.
 enum class KeyHeader : std::uint8_t { refused, taken };
 
 struct Route {
@@ -29,7 +29,7 @@ struct Route {
 
 std::string_view to_string(Method method);
 
-// The text with its %XX decoded. Nothing if one is malformed or the result is no UTF-8.
+// Decodes %XX. Nothing if a sequence is malformed or the result is not UTF-8.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_blank = false);
 
 class Router {
@@ -38,12 +38,12 @@ class Router {
            KeyHeader key_header = KeyHeader::refused);
 
   struct Match {
-    const Route* route = nullptr;          // null: nothing of that method and path
-    std::string allow;                     // the methods that the path has, if it has not the one asked for
+    const Route* route = nullptr;          // null: no route with that method and path
+    std::string allow;                     // the methods of the path, if it lacks the requested one
     Access access = Access::token;         // of the path
     std::vector<std::string_view> params;  // still encoded
   };
-  // Of patterns that fit, the one that is listed first counts: /v1/tasks/batch is no /v1/tasks/{id}. The path * has all
+  // The first pattern in the list that matches counts: /v1/tasks/batch is not /v1/tasks/{id}. The path * has all
   // methods.
   Match find(Method method, std::string_view path) const;
 

@@ -18,8 +18,8 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::chrono::milliseconds kAcceptPause{100};  // while no more connections can be had
-constexpr std::size_t kSpareConnections = 64;           // beyond the limit, so that /health answers at it
+constexpr std::chrono::milliseconds kAcceptPause{100};  // while no more connections are available
+constexpr std::size_t kSpareConnections = 64;           // beyond the limit, so that /health still answers
 
 class HttpServer final : public Server {
  public:
@@ -76,7 +76,7 @@ class HttpServer final : public Server {
     acceptor_->bind(endpoint_);
     acceptor_->listen();
     endpoint_ = acceptor_->local_endpoint();
-  } catch (const boost::system::system_error& error) {  // which is no std::system_error
+  } catch (const boost::system::system_error& error) {  // which is not a std::system_error
     throw std::system_error(static_cast<std::error_code>(error.code()),
                             fmt::format("cannot listen on {}:{}", options_.host, options_.port));
   }

@@ -13,7 +13,7 @@
 
 namespace hapax {
 
-// A secret that opens the server, for every namespace or for one.
+// An access token, for every namespace or for one.
 struct AccessToken {
   std::string secret;
   std::optional<std::string> name_space;
@@ -26,41 +26,39 @@ struct ServerOptions {
   std::chrono::milliseconds read_timeout{10'000};   // from the first byte of a request to its last
   std::chrono::milliseconds write_timeout{30'000};  // for a client that takes nothing of its answer
   std::chrono::milliseconds idle_timeout{75'000};   // between requests
-  std::chrono::milliseconds store_timeout{
-      10'000};  // for the store's answer; it has one of its own, which should come first
+  std::chrono::milliseconds store_timeout{10'000};  // for the store's answer; the store's own timeout should come first
   std::chrono::milliseconds drain_timeout{10'000};  // the longest that stop() waits for answers
-  std::size_t max_connections = 10'000;  // what is beyond has open routes answered only, in few connections more
-  std::size_t max_requests = 4096;       // in hand at a time; those that only wait do not count
+  std::size_t max_connections = 10'000;  // beyond it, a few more connections get answers from open routes only
+  std::size_t max_requests = 4096;       // in hand at a time; waiting ones do not count
   std::size_t max_request_bytes = std::size_t{256} << 20;  // of the bodies of those, and of those being read
   std::size_t max_unsent_bytes = std::size_t{256} << 20;   // of answers that their clients do not take
   std::size_t io_threads = 1;
-  std::size_t read_threads = 2;     // for what the engine answers synchronously
-  std::vector<AccessToken> tokens;  // none: everybody may do everything
-  // Names that the server is known by, beside localhost and its addresses; "*": any. None, but tokens: any too, as a
-  // page in a browser that had its own name point here has no token.
+  std::size_t read_threads = 2;     // for synchronous engine calls
+  std::vector<AccessToken> tokens;  // none: no access control
+  // The server's names, besides localhost and its addresses; "*": any. With tokens and no names: any too, because a
+  // page in a browser that points its own name here has no token.
   std::vector<std::string> hosts;
 };
 
 class Server {
  public:
-  // Stops, if stop() was not called.
+  // Calls stop() if it was not called.
   virtual ~Server() = default;
 
   // Where it listens, with the real port: "127.0.0.1:7373", "[::1]:7373".
   virtual std::string address() const = 0;
   virtual std::uint16_t port() const = 0;
 
-  // From now on these count instead of those that it was started with. Throws std::invalid_argument, and changes
-  // nothing then.
+  // Replaces those it was started with. Throws std::invalid_argument, and changes nothing then.
   virtual void change_access(const std::vector<AccessToken>& tokens, const std::vector<std::string>& hosts) = 0;
 
-  // Accepts nobody anymore, ends long polls with their empty answers, answers what was received, then closes the
-  // connections. What has no answer when the drain timeout is over is answered with 503; then it waits for the engine's
-  // calls that are still under way. The engine must still run. Idempotent.
+  // Stops accepting, ends long polls with empty answers, answers what was received, then closes the connections.
+  // Requests without an answer at the end of the drain timeout get 503; then it waits for the engine calls in flight.
+  // The engine must still run. Idempotent.
   virtual void stop() = 0;
 };
 
-// Listens when it returns. Throws std::system_error where it cannot, std::invalid_argument for bad options. The engine
+// Listens when it returns. Throws std::system_error if it cannot, std::invalid_argument for bad options. The engine
 // must outlive the server.
 std::unique_ptr<Server> start_server(Engine& engine, ServerOptions options);
 

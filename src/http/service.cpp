@@ -11,7 +11,7 @@ namespace hapax::http {
 
 namespace {
 
-constexpr std::chrono::hours kNoHurry{1};  // what is compressed was answered in time already
+constexpr std::chrono::hours kNoHurry{1};  // the answer to compress was already in time
 
 void answer_options(Request& request, const Responder& responder) {
   Response response = json_response(kNoContent, "");

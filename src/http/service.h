@@ -1,4 +1,4 @@
-// The way of a request through the server, apart from the network: route, admission, handler.
+// A request's way through the server, without the network: route, admission, handler.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ struct Backend {
   Metrics* metrics = nullptr;  // set before the first request
 };
 
-// A handler that works with the backend.
+// A handler that uses the backend.
 inline Handler on(Backend& backend, void (*handler)(Backend&, Request&, const Responder&)) {
   return [&backend, handler](Request& request, const Responder& responder) { handler(backend, request, responder); };
 }
@@ -48,24 +48,24 @@ class Service {
  public:
   Service(Engine& engine, const ServerOptions& options);
 
-  // Who may come in from now on. Throws std::invalid_argument, and changes nothing then.
+  // Replaces the access rules. Throws std::invalid_argument, and changes nothing then.
   void change_access(const std::vector<AccessToken>& tokens, const std::vector<std::string>& hosts);
 
-  // At the end of the head: the route, its index among the routes as soon as it is known, and in the request what its
-  // handler needs but for the body. Throws what error_response() answers.
+  // At the end of the head: finds the route, sets its index as soon as it is known, and fills in everything but the
+  // body that the handler needs. Throws what error_response() answers.
   const Route& admit(Request& request, std::size_t& index) const;
 
-  // Has the request answered through the responder, now or later. Does not throw.
+  // Answers the request through the responder, now or later. Does not throw.
   void run(const Route& route, Request& request, const Responder& responder) const;
 
-  // Does `work` on another thread than the connections', one after the other: what has a long body to parse, which
-  // takes time and many times its memory. Does not throw; what `work` throws is answered.
+  // Runs `work` on a separate thread, one after the other: parsing a long body takes time and many times its memory.
+  // Does not throw; what `work` throws is answered.
   void run_elsewhere(const Responder& responder, std::function<void()> work);
 
   // For answers that take long to compress.
   ReadPool& compressing() { return compressing_; }
 
-  // Ends the threads after what was asked for.
+  // Finishes earlier work, then ends the threads.
   void stop();
 
   const Router& router() const { return router_; }
@@ -79,7 +79,7 @@ class Service {
   };
 
   const std::size_t max_body_bytes_;
-  const Route options_;  // of every path that has no OPTIONS of its own
+  const Route options_;  // for every path without its own OPTIONS
   std::atomic<std::shared_ptr<const Door>> door_;
   Load load_;
   ReadPool pool_;

@@ -1,4 +1,4 @@
-// A server over an engine for tests, and what tests ask of it.
+// A server over an engine, for tests.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ struct Serving {
     return client().call(method, path, body, headers);
   }
 
-  // Asks /metrics until this line is there; the suite's time limit ends it otherwise.
+  // Reads /metrics until this line appears; the suite's time limit ends it otherwise.
   void await_metric(const std::string& line) {
     TestClient asking = client();
     while (asking.call("GET", "/metrics").body.find(line + "\n") == std::string::npos) {}

@@ -34,7 +34,7 @@ void TestClient::close() {
 void TestClient::send(std::string_view bytes) {
   while (!bytes.empty()) {
     const auto count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (count <= 0) return;  // the server has closed; reading tells why
+    if (count <= 0) return;  // the server has closed; reading shows why
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
 }

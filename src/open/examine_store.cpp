@@ -24,7 +24,7 @@ std::optional<std::string> sqlite_file(const std::string& url) {
   return url.substr(kScheme.size());
 }
 
-// A little ahead is what two clocks that are set well may differ by, and what passes while the file is read.
+// A small difference is normal between two clocks that are set well, and time passes while the file is read.
 std::vector<Finding> examine_file(const std::string& path) {
   constexpr Duration kLittle{5'000};
   const Time now = SystemClock().now();

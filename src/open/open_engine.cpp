@@ -43,7 +43,7 @@ std::string sqlite_path(const std::string& url) {
   return path;
 }
 
-// A task in another file would never be found by this app's workers.
+// The app's workers would never find a task in another file.
 void check_same_file(sqlite3* connection, const std::string& path) {
   const char* other = sqlite3_db_filename(connection, "main");
   std::error_code error;

@@ -1,4 +1,4 @@
-// From a URL to an engine: embedded over a store, or a server far away.
+// From a URL to an engine: embedded over a store, or over HTTP.
 #pragma once
 
 #include <functional>
@@ -17,19 +17,19 @@ struct pg_conn;
 
 namespace hapax {
 
-// A URL that names nothing this build knows. what() says what to write instead.
+// A URL that this build does not know. what() says what to write instead.
 class BadUrl : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 struct OpenStoreOptions {
-  bool create = true;                // false: a store that is not there is a Failure::misuse
-  bool migrate = false;              // brings an older schema up to date; without, it is a Failure::misuse
-  std::string cache_redis = {};      // redis://HOST:PORT in front of it; empty: none
-  const Clock* clock = nullptr;      // of memory: and sqlite:, and outlives them; null: the system's
-  Duration timeout = kStoreTimeout;  // of every call; see store/store.h
-  std::shared_ptr<RequestCounts> request_counts = {};  // of s3:, for whoever wants to know; empty: nobody
+  bool create = true;                                  // false: a store that does not exist is a Failure::misuse
+  bool migrate = false;                                // upgrades an older schema; without, it is a Failure::misuse
+  std::string cache_redis = {};                        // redis://HOST:PORT in front of it; empty: none
+  const Clock* clock = nullptr;                        // for memory: and sqlite:, must outlive them; null: the system's
+  Duration timeout = kStoreTimeout;                    // of every call; see store/store.h
+  std::shared_ptr<RequestCounts> request_counts = {};  // counts the requests of s3:; empty: not counted
 };
 
 // Opens the store of a URL: memory:, sqlite:FILE, postgres://…, s3://…. Throws BadUrl, or Failure if the store cannot
@@ -51,7 +51,7 @@ struct OpenEngineOptions {
   OpenStoreOptions store = {};  // likewise
 };
 
-// Opens a store's URL with an engine of its own, or http://host:port. Throws BadUrl or Failure.
+// Opens a store's URL with its own engine, or http://host:port. Throws BadUrl or Failure.
 Opened open_engine(const std::string& url, OpenEngineOptions options = {});
 
 }  // namespace hapax
