@@ -1,5 +1,5 @@
-// The yardstick: bare loops over SQLite's C API, on the same file layout (the same columns and indexes) as the store's,
-// with none of its checks. What they reach is what SQLite and the disk give on this machine at this moment.
+// The yardstick: bare loops over SQLite's C API, on the same file layout (the same columns and indexes) as the store,
+// without its checks. They show what SQLite and the disk can do on this machine at this moment.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ std::unique_ptr<LocalEngine> open_engine(const std::string& path) {
 }
 
 void drain(Engine& engine, std::atomic<std::int64_t>& left, std::int32_t batch) {
-  constexpr double kPatience = 30;  // seconds without a task, though some are left
+  constexpr double kPatience = 30;  // seconds without a task although some are left
   double last_claim = seconds_now();
   while (left > 0) {
     auto claimed = await<std::vector<Claimed>>([&](auto reply) {

@@ -1,4 +1,4 @@
-// What a benchmark run found: a table for people, JSON for scripts.
+// The results of a benchmark run: a table for people, JSON for scripts.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@ struct Figure {
   std::string name;
   double value = 0;
   std::string unit;
-  std::string against;  // what the ratio compares with; empty: nothing
+  std::string against;  // what the ratio compares with; empty: none
   double ratio = 0;
-  std::string target;  // in words; empty: none
+  std::string target;  // as text; empty: none
   bool met = true;
 };
 
 class Figures {
  public:
-  void add(Figure figure);  // prints it, too: a long run shows how far it is
+  void add(Figure figure);  // also prints it, to show the progress of a long run
   void print() const;
   std::string to_json() const;
   bool all_met() const;

@@ -29,7 +29,7 @@ struct Options {
   int rounds = 3;
   double scale = 1;    // of the number of tasks
   std::string only;    // one group of measures; empty: all
-  bool smoke = false;  // little of everything: does it still work? No figure fails it
+  bool smoke = false;  // little of everything: does it still work? No target fails it
 
   std::int64_t count(double n) const { return std::max<std::int64_t>(1000, static_cast<std::int64_t>(n * scale)); }
 };
@@ -76,7 +76,7 @@ class Bench {
     figures_.add({"bare loop: keyed inserts, best batch size", median(bare), "rows/s", "", 0, "", true});
     figures_.add({"engine: keyed submits, 64 in flight", median(engine), "tasks/s", "bare loop", ratio, ">= 0.50",
                   ratio >= 0.5});
-    // 64 in flight are never more than 64 in a transaction, however good the engine.
+    // With 64 in flight a transaction never has more than 64, however good the engine is.
     figures_.add({"bare loop: the same in transactions of 64", median(bare_of_64), "rows/s", "its best",
                   median(bare_of_64) / median(bare), "", true});
   }
@@ -196,7 +196,7 @@ class Bench {
     }
     const double fsync = median(fsyncs);
     figures_.add({"disk: five pages, as a commit writes, and fdatasync, p50", fsync, "ms", "", 0, "", true});
-    // A task is committed twice on its way: submitted and handed out in one, then finished.
+    // A task takes two commits: submitted and handed out in one, then finished.
     const double own_embedded = median(latency_embedded) - 2 * fsync, own_remote = median(latency_remote) - 2 * fsync;
     figures_.add({"library embedded: submit to result, p50", median(latency_embedded), "ms", "", 0, "", true});
     figures_.add({"  without its two fsyncs", own_embedded, "ms", "", 0, "< 1", own_embedded < 1});

@@ -14,7 +14,7 @@ namespace hapax::bench {
 
 namespace {
 
-// The port in "listening on http://127.0.0.1:PORT", the first line that a server says.
+// The port in "listening on http://127.0.0.1:PORT", the first line that a server prints.
 std::uint16_t read_port(int fd) {
   FILE* out = fdopen(fd, "r");
   char line[256];

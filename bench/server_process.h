@@ -1,4 +1,4 @@
-// A `hapax serve` of its own, ended by its pid.
+// A separate `hapax serve`, ended by its pid.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// A human in the loop: the workflow waits for somebody's answer, for days if need be, and takes silence for a no.
+// A human in the loop: the workflow waits for an answer, for days if need be, and treats no answer as a no.
 //
 //   approval [URL]        memory: unless given; sqlite:expenses.db, http://127.0.0.1:7373
 #include <hapax/hapax.h>
@@ -45,7 +45,7 @@ int main(int argc, char** argv) try {
   auto yacht = app.start(reimburse, "expense-2", Expense{"bob", 99900000, 3'600'000});
   auto lunch = app.start(reimburse, "expense-3", Expense{"cid", 1250, 50});
 
-  // Whoever has the workflow's id answers, from anywhere; clicked twice, it counts once.
+  // Anyone with the workflow's id can answer, from anywhere. Two clicks count once.
   if (hotel.created()) hotel.signal("answer", Answer{true, "eve"}, "click-1");
   if (hotel.created()) hotel.signal("answer", Answer{true, "eve"}, "click-1");
   if (yacht.created()) yacht.signal("answer", Answer{false, "eve"}, "click-2");

@@ -1,4 +1,4 @@
-// What a handler can say besides a result: try again, give up, I was asked to stop.
+// What a handler can report besides a result: retry, give up, cancelled.
 //
 //   errors_and_cancel [URL]        memory: unless given
 #include <hapax/hapax.h>
@@ -15,7 +15,7 @@
 
 using namespace std::chrono_literals;
 
-// What a payment provider does with an idempotency key: the same key again is the same payment.
+// A payment provider with idempotency keys: the same key again is the same payment.
 class Provider {
  public:
   std::size_t pay(const std::string& idempotency_key) {
@@ -31,17 +31,17 @@ class Provider {
 
 Provider provider;
 
-// Any exception: again later. The effect key makes the second attempt's payment the first one's.
+// Any exception: try again later. With the same effect key the second attempt makes no second payment.
 std::size_t pay(hapax::TaskContext& context) {
   const std::size_t payments = provider.pay(context.effect_key());
   if (context.attempt() == 1) throw std::runtime_error("the provider's answer was lost");
   return payments;
 }
 
-// FinalError: no attempt would fare better.
+// FinalError: no attempt would succeed.
 void refuse() { throw hapax::FinalError("the card was declined"); }
 
-// A long one looks now and then whether it is still wanted.
+// A long handler checks now and then whether it was cancelled.
 void count_sheep(hapax::TaskContext& context) {
   while (!context.cancel_requested()) std::this_thread::sleep_for(10ms);
   throw hapax::Cancelled();

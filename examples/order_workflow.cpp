@@ -1,5 +1,5 @@
-// A workflow: charge, reserve, ship; and if something fails on the way, undo what was done. Kill it at any moment and
-// run it again: it goes on where it was, and nothing is done twice.
+// A workflow: charge, reserve, ship; and compensation if a step fails. Kill it at any moment and run it again: it
+// continues where it was, and nothing happens twice.
 //
 //   order_workflow [URL] [BOOKS] [STREET]      memory: and no file unless given; nothing can be shipped to "nowhere"
 #include <hapax/hapax.h>
@@ -30,8 +30,7 @@ struct Outcome {
 };
 BOOST_DESCRIBE_STRUCT(Outcome, (), (status, parcel))
 
-// The world outside: as payment providers do, it takes a key with each request, and does the same one once. Its books
-// outlive us.
+// The outside world: like payment providers, it takes a key with each request and does each once. Its books outlive us.
 class World {
  public:
   void open(const std::string& file) {

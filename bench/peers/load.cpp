@@ -39,7 +39,7 @@ void expect(std::string_view what, std::int64_t got, std::int64_t wanted) {
   if (got != wanted) throw std::runtime_error(fmt::format("{}: {}, where it should be {}", what, got, wanted));
 }
 
-// Calls `run` with every number of [from, to), on so many threads; rethrows the first exception.
+// Calls `run` with every number of [from, to), on that many threads; rethrows the first exception.
 void run_in_flight(std::int64_t from, std::int64_t to, int in_flight, const std::function<void(std::int64_t)>& run) {
   std::atomic<std::int64_t> next = from;
   std::mutex mutex;
@@ -67,15 +67,15 @@ LoadFigure rate(std::int64_t count, const std::function<void()>& run) {
   return {"tasks/s", count, seconds, static_cast<double>(count) / seconds};
 }
 
-// Calls of which so many are under way at a time: the answer to one begins the next, as the peers' promises do.
+// Keeps that many calls in flight: the answer to one starts the next, as the peers' promises do.
 class InFlight {
  public:
-  // Told by a call that it was answered.
+  // A call reports that it was answered.
   class Next {
    public:
     explicit Next(InFlight& all) : all_(&all) {}
 
-    // Checks the answer, and begins the next call; the first check that throws is the last.
+    // Checks the answer and starts the next call; stops at the first check that throws.
     void operator()(const std::function<void()>& check) const { unless_it_fails(check, true); }
     void unless_it_fails(const std::function<void()>& go_on, bool ends = false) const {
       try {
@@ -126,7 +126,7 @@ class InFlight {
   std::exception_ptr failure_;
 };
 
-// Numbers below zero are the warm-up's: they are other tasks than the measured ones.
+// Numbers below zero belong to the warm-up: they are different tasks from the measured ones.
 void submit_keyed(App& app, std::int64_t from, std::int64_t to, int in_flight, bool created) {
   InFlight(from, to, [&](std::int64_t i, const InFlight::Next& next) {
     app.submit_async("noop", payload_of(i), key(key_of(i)), [i, created, next](const Handle& handle) {
@@ -208,7 +208,7 @@ TaskStart started_in(WorkerProcess& worker) {
   return *start;
 }
 
-// Asked gently, as the peers' stores are: the worker still has completions to commit.
+// Polls slowly, as with the peers' stores: the worker still has completions to commit.
 void await_nothing_open(StoredWork& stored) {
   for (;;) {
     const auto start = std::chrono::steady_clock::now();
@@ -218,8 +218,7 @@ void await_nothing_open(StoredWork& stored) {
   }
 }
 
-// As with the peers: whoever submitted the tasks starts a worker, in the same process, and the worker connects for
-// itself.
+// As with the peers: the submitter starts a worker in the same process, and the worker opens its own connection.
 LoadFigure drain(const LoadOptions& options) {
   {
     App app = open(options.url);
@@ -250,7 +249,7 @@ LoadFigure drain(const LoadOptions& options) {
   return figure;
 }
 
-// Handlers' starts as a worker in this process tells of them.
+// The starts of handlers, reported by a worker in this process.
 class LocalStarts {
  public:
   void put(TaskStart start) {
@@ -357,7 +356,7 @@ std::int64_t many_steps(Context& context, std::int64_t steps) {
   return number;
 }
 
-// As the peer runs them: one workflow at a time, by turns one of `count` steps and ten of a tenth of them.
+// As the peer runs them: one workflow at a time, alternating between one of `count` steps and ten of a tenth of them.
 LoadFigure long_workflow(const LoadOptions& options) {
   constexpr int kRounds = 5, kShort = 10;
   App app = open(options.url);

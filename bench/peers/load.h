@@ -1,4 +1,4 @@
-// The measures of bench/peers, on Hapax through its C++ library: what load.mjs does to the peers, in the same steps.
+// The measures of bench/peers, on Hapax through its C++ library: the same steps as load.mjs for the peers.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct LoadOptions {
   std::string measure;
   std::int64_t count = 0;
   int in_flight = 32;
-  std::int64_t batch = 1000;   // tasks in a call, for `bulk`
+  std::int64_t batch = 1000;   // tasks per call, for `bulk`
   std::string store;           // the URL of an empty store
   std::string url;             // what the programs open: the store, or a server over it
   int threads = 2;             // of the worker that drains
@@ -25,12 +25,12 @@ struct LoadFigure {
   double seconds = 0;
   double value = 0;
   double p50 = 0, p99 = 0;  // `latency` only, in milliseconds
-  double of_short = 0;      // `long_workflow` only: the same of a tenth of the steps
+  double of_short = 0;      // `long_workflow` only: the same with a tenth of the steps
 };
 
 bool knows_measure(std::string_view measure);
 
-// Runs the measure, then reads the store again and throws if the work was not done, all of it and once.
+// Runs the measure, then reads the store and throws unless all of the work was done, once.
 LoadFigure run_measure(const LoadOptions& options);
 
 }  // namespace hapax::bench

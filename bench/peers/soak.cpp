@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::int64_t kBatch = 500;
-constexpr std::int64_t kMaxWaiting = 10'000;  // submitting is held back: the worker is to be what is measured
+constexpr std::int64_t kMaxWaiting = 10'000;  // submitting is throttled, so that the worker is what is measured
 constexpr auto kPatience = 60s;
 
 class Soak {
@@ -74,7 +74,7 @@ class Soak {
     });
   }
 
-  // Every task is seen exactly once, whatever the order.
+  // Every task is seen exactly once, in any order.
   void count_starts() {
     guarded([this] {
       std::vector<bool> seen;

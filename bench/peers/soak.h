@@ -1,4 +1,4 @@
-// A store under full load for a while: keyed tasks are submitted in batches as fast as a worker process drains them.
+// A store under full load for a while: submits keyed tasks in batches as fast as a worker process drains them.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@ struct SoakOptions {
   std::string url;
   std::chrono::seconds duration{30};
   int threads = 2;         // of the worker
-  std::int64_t first = 0;  // number of the first task: the second soak of a store begins where the first one ended
+  std::int64_t first = 0;  // number of the first task: a second soak starts where the first one ended
 };
 
 struct SoakFigure {
@@ -20,7 +20,7 @@ struct SoakFigure {
   std::vector<double> tasks_per_second;  // of every second
 };
 
-// Throws if a task was lost, was run twice, or is still open at the end.
+// Throws if a task was lost, ran twice, or is still open at the end.
 SoakFigure soak(const SoakOptions& options);
 
 }  // namespace hapax::bench

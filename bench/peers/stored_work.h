@@ -1,4 +1,4 @@
-// What a store holds after a measure, read back through the engine: the proof that the work was done.
+// What a store holds after a measure, read through the engine: the proof that the work was done.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ class StoredWork {
  public:
   explicit StoredWork(const std::string& url);
 
-  std::int64_t open();  // pending or running: one cheap question
+  std::int64_t open();  // pending or running: one cheap query
   std::int64_t total();
   std::int64_t completed_with_result();
 

@@ -56,7 +56,7 @@ void WorkerProcess::stop() { kill(pid_, SIGTERM); }
 
 WorkerProcess::~WorkerProcess() {
   stop();
-  // The pipe is read until the worker closes it: nobody may get stuck in a full one.
+  // Reads the pipe until the worker closes it, so that the worker never blocks on a full one.
   char rest[4096];
   while (read(starts_, rest, sizeof rest) > 0) {}
   close(starts_);
@@ -78,7 +78,7 @@ std::optional<TaskStart> WorkerProcess::next_start() {
 void run_worker_process(const std::string& url, int threads, int starts) {
   App app = open(url);
   declare_noop(app, [starts](TaskStart start) {
-    // Shorter than PIPE_BUF: one write is one piece, whichever thread it is of.
+    // Shorter than PIPE_BUF, so one write is atomic from any thread.
     if (write(starts, &start, sizeof start) != sizeof start) throw std::runtime_error("nobody reads the starts");
   });
   app.work({.threads = static_cast<std::size_t>(threads)});

@@ -1,4 +1,4 @@
-// A worker in a process of its own: this program once more, told to work.
+// A worker in a separate process: this program again, as a worker.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 
 namespace hapax::bench {
 
-// A handler began: for which payload, and when by the steady clock, which all processes of a machine share.
+// A handler started: for which payload, and when by the steady clock, which all processes of a machine share.
 struct TaskStart {
   std::int64_t i;
   std::int64_t at_ns;
@@ -31,10 +31,10 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  // Waits for the next handler to begin. Nothing: the worker has ended.
+  // Waits for the next handler to start. Nothing: the worker has ended.
   std::optional<TaskStart> next_start();
 
-  // Asks it to end; what it has claimed it still does.
+  // Asks it to end; it still finishes what it has claimed.
   void stop();
 
  private:
@@ -42,7 +42,7 @@ class WorkerProcess {
   int starts_ = -1;
 };
 
-// What the process does: works until SIGTERM, and writes every TaskStart to that descriptor.
+// The main of the process: works until SIGTERM, and writes every TaskStart to that descriptor.
 void run_worker_process(const std::string& url, int threads, int starts);
 
 }  // namespace hapax::bench

@@ -22,7 +22,7 @@ int main(int argc, char** argv) try {
              },
              {.queue = "orders"});
   }
-  // Both generations have it; some of its steps only one of them can run.
+  // Both generations have it; only one of them can run some of its steps.
   app.workflow("order",
                [](hapax::Context& ctx) {
                  std::string ran;

@@ -1,4 +1,4 @@
-// A file system for SQLite that fails when told to, over the real one. Its name in a URI is "faulty".
+// A file system for SQLite that fails on demand, over the real one. Its name in a URI is "faulty".
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@ namespace hapax {
 
 enum class FileOperation { open, write, sync, truncate };
 
-// One plan at a time, for the whole process; the operations of all files count together.
+// One plan at a time, for the whole process; the operations of all files are counted together.
 class FaultyVfs {
  public:
   static constexpr const char* kName = "faulty";
@@ -20,7 +20,7 @@ class FaultyVfs {
   static void lift();
   static bool has_failed();  // since fail_from()
 
-  // In the middle of the n-th write from now, when half of it is in the file, calls `at`. Then the write goes on.
+  // In the middle of the n-th write from now, when half of it is in the file, calls `at`. Then the write continues.
   static void at_write(int n, std::function<void()> at);
 
   static std::string uri(const std::string& path) { return "file:" + path + "?vfs=" + kName; }

@@ -1,6 +1,6 @@
-// A submission whose answer is lost, and which is sent again by itself, is one task with the receipt of an undisturbed
-// one: for every strategy, reuse policy and on_duplicate, whatever it meets, with the answer lost before or after the
-// work was done; over HTTP, and embedded on PostgreSQL.
+// A submission that is sent again after a lost answer makes one task, with the same receipt as an undisturbed one.
+// Tested for every strategy, reuse policy and on_duplicate, for every owner it may meet, with the answer lost before or
+// after the work was done; over HTTP, and embedded on PostgreSQL.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What holds the identity when the submission comes.
+// What holds the identity when the submission arrives.
 enum class Owner : std::uint8_t { none, pending, running, completed, failed };
 enum class Form : std::uint8_t { single, batch, workflow };
 
@@ -64,12 +64,12 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-// Each case has a type, a queue and a key of its own.
+// Each case has its own type, queue and key.
 class Scene {
  public:
   Scene(Engine& engine, const Case& of, int number) : engine_(engine), case_(of), name_(fmt::format("n{}", number)) {}
 
-  // By an undisturbed way.
+  // Over an undisturbed connection.
   void prepare() {
     if (case_.owner == Owner::none) return;
     owner_ = std::get<Receipt>(submit(engine_, {request()}).at(0)).execution.id;
@@ -87,7 +87,7 @@ class Scene {
 
   std::vector<SubmitRequest> requests() const {
     std::vector<SubmitRequest> requests{request()};
-    if (case_.form == Form::batch) requests.push_back(request());  // meets the first of them, or is another
+    if (case_.form == Form::batch) requests.push_back(request());  // finds the first of them, or is another
     return requests;
   }
 
@@ -96,7 +96,7 @@ class Scene {
         [&](auto reply) { engine.submit("default", std::move(requests), std::move(reply)); });
   }
 
-  // What was answered and what there is then, with numbers for ids and without times.
+  // The answer and the stored executions, with numbers for ids and without times.
   std::string ending(const std::vector<SubmitResult>& results) const {
     std::map<ExecutionId, std::size_t> numbers;
     const auto meet = [&](const ExecutionId& id) { numbers.emplace(id, numbers.size()); };
@@ -188,12 +188,12 @@ std::vector<SubmitResult> submit_until_known(Engine& engine, const std::vector<S
       return Scene::submit(engine, requests);
     } catch (const Failure& failure) {
       if (!failure.safe_to_retry() || tries == 20) throw;
-      std::this_thread::sleep_for(tries * 10ms);  // a store that was lost is not connected to again at once
+      std::this_thread::sleep_for(tries * 10ms);  // the store waits before it reconnects
     }
   }
 }
 
-// Every case once undisturbed and once for each disturbance: they end alike.
+// Runs every case once undisturbed and once for each disturbance: the results are equal.
 void compare_all(Engine& undisturbed, Engine& disturbed, const std::vector<std::function<void()>>& disturbances,
                  const std::function<bool()>& was_disturbed) {
   int number = 0, disturbed_cases = 0;

@@ -1,6 +1,6 @@
-// The connection to PostgreSQL is cut in the middle of an exchange, in either direction, at every few bytes from its
-// first to its last: enumerated, not sampled. Sending the same batch again then gives exactly one execution and the
-// answer that the first try would have given. HAPAX_CUT_STEP=1 cuts after every byte.
+// Cuts the connection to PostgreSQL in the middle of an exchange, in either direction, at every few bytes from the
+// first to the last: enumerated, not sampled. Sending the same batch again then gives exactly one execution and the
+// answer of the first try. HAPAX_CUT_STEP=1 cuts after every byte.
 
 #include <gmock/gmock.h>
 
@@ -26,7 +26,7 @@ std::string through(const CuttingProxy& proxy, const std::string& url) {
 
 class Cuts : public testing::Test {
  protected:
-  // Sends until it is known what happened, as the engine does. Counts the failures.
+  // Sends until the outcome is known, as the engine does. Counts the failures.
   template <class Verb>
   auto until_known(Verb verb) {
     for (;;) {
@@ -44,7 +44,7 @@ class Cuts : public testing::Test {
     return text ? std::stoll(text) : otherwise;
   }
 
-  // The verb of each round is cut a little later, until the cut comes after its end.
+  // Each round cuts the verb a little later, until the cut comes after its end.
   void cut_everywhere(std::int64_t usual_step, const std::function<void()>& prepare, const std::function<void()>& verb,
                       const std::function<void()>& verify) {
     for (const Direction direction : {Direction::to_server, Direction::to_client}) {
@@ -95,7 +95,7 @@ class Cuts : public testing::Test {
   PostgresServer& server_ = PostgresServer::shared();
   const std::string url_ = server_.create_database();
   CuttingProxy proxy_{server_.port()};
-  // One connection that speaks, so that it is known whose bytes are counted.
+  // One connection, so that the counted bytes are its own.
   const std::unique_ptr<Store> store_ = open_postgres_store(
       {.url = through(proxy_, url_), .connections = 1, .create = true, .migrate = false, .notify = false}, &clock_);
   int failures_ = 0;
@@ -116,7 +116,7 @@ TEST_F(Cuts, SubmissionSentAgainIsOneExecutionAndTheSameAnswer) {
       });
 }
 
-// The second of them takes the identity of a failed one over: the path with several round trips.
+// The second of them takes over the identity of a failed one: the path with several round trips.
 TEST_F(Cuts, TakeoverSentAgainIsOneExecutionAndTheSameAnswer) {
   std::vector<Submission> batch;
   std::vector<SubmitOutcome> outcomes;
@@ -263,7 +263,7 @@ TEST_F(Cuts, RunOfAnActivityRecordedAgainIsRecordedOnce) {
       });
 }
 
-// A store that answered a lost commit with "nothing happened" would be found out: this one sends under another id.
+// A store that answered a lost commit with "nothing happened" would be caught: this one sends under another id.
 TEST_F(Cuts, PlantedBugIsFound) {
   Submission submission;
   bool found = false;

@@ -1,5 +1,5 @@
-// The S3 store, dead after each single request of each verb in turn. A second actor then finds the same final state as
-// if nothing had happened, no second task, and nothing stuck for longer than a lease.
+// The S3 store dies after each single request of each verb in turn. A second actor then finds the same final state as
+// without the crash, no second task, and nothing stuck for longer than a lease.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,8 +33,7 @@ class World {
   void reopen() { store_ = open_s3_store(objects_, {.pulse = 0ms}); }
   Store& store() { return *store_; }
 
-  // Dead once the n-th request from now is done. `loses_commits`: and what it had committed without applying all of it
-  // is lost.
+  // Dies once the n-th request from now is done. `loses_commits`: what it had committed and not fully applied is lost.
   void crash_after(int n, bool loses_commits) {
     left_ = n;
     objects_->on_requests({}, [this, loses_commits](const ObjectRequest&) {
@@ -144,13 +143,13 @@ std::string World::state() {
     }
   }
   for (const QueueCount& count : store().count()) {
-    if (count.pending == 0 && count.running == 0) continue;  // known from a try that came to nothing
+    if (count.pending == 0 && count.running == 0) continue;  // known from a failed try
     out << count.queue << ": " << count.pending << " pending, " << count.running << " running\n";
   }
   return out.str();
 }
 
-// Nothing is invisible, and nothing locked: each execution's hints are there.
+// Nothing is invisible, and nothing locked: all hints of each execution exist.
 std::string World::missing_hints() {
   std::string missing;
   const std::vector<std::string> names = objects_->names();
@@ -169,7 +168,7 @@ std::string World::missing_hints() {
 struct Scenario {
   std::string name;
   std::function<void(World&)> set_up;
-  std::function<void(World&)> act;          // what is done again after the crash: the same, as its caller would
+  std::function<void(World&)> act;          // repeated after the crash, as its caller would
   std::function<void(World&)> settle = {};  // and what follows in any case
 };
 
@@ -274,7 +273,7 @@ class S3Crash : public testing::TestWithParam<Scenario> {};
 INSTANTIATE_TEST_SUITE_P(Verbs, S3Crash, testing::ValuesIn(scenarios()),
                          [](const auto& info) { return info.param.name; });
 
-// Both ways the second actor does the same: acts again, sweeps, and looks.
+// In both cases the second actor does the same: acts again, sweeps, and reads.
 std::string finish_up(World& world, const Scenario& scenario) {
   world.recover();
   scenario.act(world);
@@ -286,7 +285,7 @@ std::string finish_up(World& world, const Scenario& scenario) {
   return world.state();
 }
 
-// What is different after a crash at some request; empty if nothing is, wherever it was.
+// The differences after a crash at any request; empty if there are none.
 std::string first_difference(const Scenario& scenario, bool loses_commits) {
   World undisturbed;
   scenario.set_up(undisturbed);
@@ -316,7 +315,7 @@ TEST_P(S3Crash, AfterEachRequestASecondActorFindsTheSameFinalState) {
   EXPECT_EQ(first_difference(GetParam(), false), "");
 }
 
-// The check itself is checked.
+// Tests the check itself.
 TEST(S3CrashCheck, FindsAStoreThatLosesItsCommits) {
   for (const Scenario& scenario : scenarios()) {
     if (scenario.name == "StepFinish") {
@@ -333,7 +332,7 @@ bool dice(unsigned one_in) {
   return random() % one_in == 0;
 }
 
-// One request in so many is not made, and of as many the answer is lost.
+// One request in that many is not made, and for as many the answer is lost.
 void fail_at_random(MemoryObjects& objects, unsigned one_in) {
   objects.on_requests(
       [one_in](const ObjectRequest&) {
@@ -346,7 +345,7 @@ void fail_at_random(MemoryObjects& objects, unsigned one_in) {
       });
 }
 
-// As an engine does: the same again, until it is known what happened.
+// As an engine does: repeats until the outcome is known.
 template <class Call>
 auto until_known(Call call) {
   for (;;) {
@@ -393,7 +392,7 @@ TEST(S3Race, OfThirtyTwoSubmittersOfOneKeyOneCreatesWhateverFails) {
   EXPECT_EQ(all.size(), std::size_t{kRounds});
 }
 
-// Workers that lose answers, leases and races: each step of the run ends once, and the run hears of each once.
+// Workers lose answers, leases and races: each step of the run ends once, and the run learns of each once.
 TEST(S3Race, EachStepOfAFanOutEndsOnceWhateverFails) {
   constexpr int kThreads = 8, kSteps = 64;
   World world;
@@ -407,8 +406,8 @@ TEST(S3Race, EachStepOfAFanOutEndsOnceWhateverFails) {
     turn.events.push_back(event);
     turn.starts.push_back({step, Task().max_attempts(1000)});
   }
-  // Time goes by twenty times as fast as it does: leases end soon, and yet nothing that is under way seems a minute
-  // old. From before the first failure on: a lock whose transaction failed is in the way until its time is over.
+  // Time runs twenty times as fast: leases end soon, and yet nothing in flight looks a minute old. This starts before
+  // the first failure, because a lock of a failed transaction blocks until its time has passed.
   std::atomic<bool> done = false;
   std::thread time([&] {
     for (; !done; std::this_thread::sleep_for(1ms)) world.clock.advance(20ms);
@@ -437,7 +436,7 @@ TEST(S3Race, EachStepOfAFanOutEndsOnceWhateverFails) {
           for (const Execution& task : claimed.executions) reports.push_back({token_of(task), Report::Completed{"1"}});
           if (n % 8 == 0) world.store().sweep(100);
         } catch (const Failure&) {
-          // What it took comes back when its lease ends.
+          // What it took is claimable again when its lease ends.
         }
         if (!reports.empty()) until_known([&] { return world.store().finish(reports); });
       }

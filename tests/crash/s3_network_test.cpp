@@ -1,5 +1,5 @@
 // The store in a real bucket, over a network that answers 500, slows down, breaks connections and loses answers: one
-// key, many submitters, one task. HAPAX_SEED=n repeats what went wrong; HAPAX_ROUNDS=n makes so many rounds.
+// key, many submitters, one task. HAPAX_SEED=n repeats a failure; HAPAX_ROUNDS=n sets the number of rounds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise)
   return text ? std::stoull(text) : otherwise;
 }
 
-// Sends until it is known what happened, as the engine does.
+// Sends until the outcome is known, as the engine does.
 SubmitOutcome submit_until_known(Store& store, const Submission& submission) {
   for (int tries = 0;; ++tries) {
     try {
@@ -53,7 +53,7 @@ class S3Network : public testing::Test {
     }
   }
 
-  // All submit the same key at the same moment, round by round; then each round is judged.
+  // All submit the same key at the same moment, round by round; then each round is checked.
   void race(int rounds) {
     std::vector<std::vector<SubmitOutcome>> outcomes(static_cast<std::size_t>(rounds));
     for (auto& round : outcomes) round.resize(kSubmitters);
@@ -83,7 +83,7 @@ class S3Network : public testing::Test {
     EXPECT_EQ(created, 1) << "round " << round;
   }
 
-  // Every task that is in the bucket, whoever made it.
+  // Every task in the bucket.
   std::size_t tasks() {
     ListFilter filter;
     filter.name_space = "default";
@@ -100,7 +100,7 @@ TEST_F(S3Network, ManySubmittersOfOneKeyMakeOneTaskWhateverTheNetworkDoes) {
   const int rounds = static_cast<int>(number_from_environment("HAPAX_ROUNDS", 40));
   const std::uint64_t seed = number_from_environment("HAPAX_SEED", 1);
   proxy_.follow([faults = FaultProxy::random(seed, 8), held = 0](const FaultProxy::Request& request) mutable {
-    // Now and then the answer does not come at all, and the client's patience ends.
+    // Sometimes the answer never arrives, and the client times out.
     if (request.number % 1'000 == 0 && ++held < 20) return Fault::hold_answer;
     return faults(request);
   });

@@ -1,6 +1,6 @@
-// Every write, sync, truncation and opening of the SQLite store's files fails once, and the machine stops in the
-// middle of every write: enumerated, not sampled. What was acknowledged is always there, what was refused has not
-// happened, and the same call works once the fault is gone.
+// Every write, sync, truncation and opening of the SQLite store's files fails once, and the machine stops in the middle
+// of every write: enumerated, not sampled. What was acknowledged is always there, what was refused has not happened,
+// and the same call works once the fault is gone.
 
 #include <gmock/gmock.h>
 #include <sqlite3.h>
@@ -27,7 +27,7 @@ struct State {
   bool operator==(const State&) const = default;
 };
 
-// What the verbs answered.
+// The answers of the verbs.
 struct Answers {
   std::vector<SubmitOutcome> submits;
   std::vector<ClaimOutcome> claims;
@@ -45,7 +45,7 @@ void append(std::vector<T>& all, std::vector<T> more) {
   for (T& item : more) all.push_back(std::move(item));
 }
 
-// A life of a store in steps. Each step can be repeated if it failed.
+// The life of a store in steps. A step that failed can be repeated.
 class Script {
  public:
   explicit Script(std::string path) : path_(std::move(path)) {}
@@ -130,7 +130,7 @@ class Script {
     return reports;
   }
 
-  // By somebody else, who is allowed to fail: the store must not suffer from it.
+  // By another client, which may fail: the store must not be affected.
   void checkpoint() {
     sqlite3* db = nullptr;
     if (sqlite3_open_v2(FaultyVfs::uri(path_).c_str(), &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI, nullptr) ==
@@ -177,7 +177,7 @@ class SqliteFaults : public testing::Test {
     EXPECT_EQ(answer, "ok");
   }
 
-  // True if the operation came to its n-th time.
+  // True if the operation was reached n times.
   bool run_with_fault(FileOperation operation, int n, int code) {
     SCOPED_TRACE(testing::Message() << "failing from the " << n << ". time on");
     const std::string path = fresh_path();
@@ -257,7 +257,7 @@ TEST_F(SqliteFaults, EndInTheMiddleOfEveryWrite) {
       EXPECT_GT(n, 50);
       break;
     }
-    // Closing the store is a step of its own, without an answer.
+    // Closing the store is a separate step, without an answer.
     ManualClock clock;
     clock.advance(ended_at - clock.now());
     const State state = Script::state_of(*open_sqlite_store({.path = left}, clock));

@@ -1,5 +1,5 @@
-// Linked into an example for a test: kills the process, as kill -9 does, right before or right after the n-th commit
-// that it makes to a SQLite file. HAPAX_KILL is "before:N" or "after:N".
+// Linked into an example for a test: kills the process, as kill -9 does, right before or right after its n-th commit to
+// a SQLite file. HAPAX_KILL is "before:N" or "after:N".
 #include <sqlite3.h>
 
 #include <atomic>
@@ -19,8 +19,7 @@ int on_commit(void*) {
   return 0;
 }
 
-// A statement has ended. If it was the one that committed, the commit is in the file and the program has not heard of
-// it.
+// A statement has ended. If it committed, the commit is in the file and the program does not know it yet.
 int on_statement_end(unsigned, void* connection, void*, void*) {
   if (!committing || !sqlite3_get_autocommit(static_cast<sqlite3*>(connection))) return 0;
   committing = false;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kRandomPatterns = 1'000'000;
 
-// Reads bit patterns as hex, one on each line, and prints each double as JSON.
+// Reads bit patterns as hex, one per line, and prints each double as JSON.
 constexpr std::string_view kNodeProgram =
     "const lines = require('fs').readFileSync(0, 'latin1').trimEnd().split('\\n');"
     "const view = new DataView(new ArrayBuffer(8));"
@@ -89,7 +89,7 @@ class TemporaryFile {
   std::string path_;
 };
 
-// What Node prints for each of them; nothing, and a failed test, if Node does not do it.
+// What Node prints for each of them; nothing, and a failed test, if Node fails.
 std::vector<std::string> printed_by_node(const std::vector<double>& doubles) {
   const TemporaryFile patterns, texts;
   {
@@ -133,7 +133,7 @@ TEST(CanonicalNumbers, AreThoseOfNode) {
   int differences = 0;
   for (std::size_t i = 0; i < doubles.size() && differences < 20; ++i) {
     const std::string text = canonical_number(doubles[i]);
-    // What is printed must also be read back as the same double, and print the same again.
+    // The printed text must also be read back as the same double, and print the same again.
     const Json read = parse_json(text);
     const bool same = text == expected[i] && read.as_double() == doubles[i] && canonical_json(read) == text;
     if (same) continue;

@@ -1,5 +1,5 @@
-// A bucket whose time is a test's: what it tells of now, and of when an object was written, comes from a clock that can
-// be moved.
+// A bucket on a test's clock: its time, and the time at which an object was written, come from a clock that can be
+// moved.
 #pragma once
 
 #include <map>

@@ -74,7 +74,7 @@ void CuttingProxy::accept() {
   }
 }
 
-// False when the connection is over: closed by the sender, or cut.
+// False when the connection has ended: closed by the sender, or cut.
 bool CuttingProxy::forward(int from, int to, Direction direction) {
   char chunk[16384];
   const auto received = ::recv(from, chunk, sizeof chunk, 0);

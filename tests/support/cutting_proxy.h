@@ -1,4 +1,5 @@
-// Stands between a client and a server in tests, and cuts the connection after so many bytes, or instead of an answer.
+// A proxy between a client and a server in tests. It cuts the connection after a number of bytes, or instead of an
+// answer.
 #pragma once
 
 #include <atomic>
@@ -22,17 +23,17 @@ class CuttingProxy {
 
   std::uint16_t port() const { return port_; }
 
-  // From now on that many more bytes pass in that direction, over all connections together; then the connection that
-  // carries the next one is closed on both sides, and the proxy lets everything through again.
+  // Lets that many more bytes pass in that direction, over all connections together. Then it closes the connection that
+  // carries the next byte on both sides, and lets everything through again.
   void cut_after(Direction direction, std::int64_t bytes);
   bool has_cut() const { return has_cut_; }
   void never_cut();
 
-  // The next so many answers: the server has given them, the client sees its connection close instead.
+  // Drops the next answers: the server has given them, and the client sees its connection close instead.
   void drop_answers(int count) { drops_ = count; }
   int connections() const { return connections_; }
 
-  // How often the client said something after an answer, over all connections together.
+  // How often the client sent something after an answer, over all connections together.
   int round_trips() const { return round_trips_; }
 
   // The bytes that have passed in that direction since the last cut_after() or never_cut().
@@ -46,7 +47,7 @@ class CuttingProxy {
   const std::uint16_t server_port_;
   std::uint16_t port_ = 0;
   int listener_ = -1;
-  int ending_[2] = {-1, -1};  // a pipe: its closing ends everything
+  int ending_[2] = {-1, -1};  // a pipe: closing it ends everything
   std::mutex mutex_;
   std::int64_t left_[2] = {kNever, kNever};
   std::atomic<std::int64_t> passed_[2] = {0, 0};

@@ -1,5 +1,5 @@
-// Store values as a reader of a failed test wants to see them: one line, only what differs from the default. GoogleTest
-// prints them by these operators.
+// Store values for readers of a failed test: one line, only what differs from the default. GoogleTest prints them with
+// these operators.
 #pragma once
 
 #include <ostream>

@@ -1,4 +1,4 @@
-// Something that listens where a Redis is expected and is none: it answers what the test tells it to, byte by byte.
+// Listens where a Redis is expected, and is not one: it sends what the test tells it to, byte by byte.
 #pragma once
 
 #include <atomic>

@@ -23,7 +23,7 @@ sockaddr_in loopback(std::uint16_t port) {
   return address;
 }
 
-// More bytes of it; false when the connection is over.
+// Reads more bytes; false when the connection has ended.
 bool receive(int socket, std::string& into) {
   char chunk[16384];
   const auto received = ::recv(socket, chunk, sizeof chunk, 0);
@@ -55,7 +55,7 @@ std::optional<std::string> header(const std::string& head, const std::string& na
   return all.substr(from, all.find("\r\n", from) - from);
 }
 
-// How far the chunks that begin at `at` go; nothing if their end is not there yet.
+// The end of the chunks that begin at `at`; nothing if it has not arrived yet.
 std::optional<std::size_t> end_of_chunks(const std::string& message, std::size_t at) {
   for (;;) {
     const auto line = message.find("\r\n", at);
@@ -67,7 +67,7 @@ std::optional<std::size_t> end_of_chunks(const std::string& message, std::size_t
   }
 }
 
-// Takes one message off what is read, and reads on until it is whole. Nothing if the connection ends before.
+// Takes one message off the buffer, and reads until it is complete. Nothing if the connection ends before.
 std::optional<std::string> take_message(int socket, std::string& unread) {
   std::size_t head_end;
   while ((head_end = unread.find("\r\n\r\n")) == std::string::npos) {
@@ -213,7 +213,7 @@ FaultProxy::Fault FaultProxy::plan(const std::string& head) {
   return plan_ ? plan_(request) : Fault::none;
 }
 
-// One request and its answer. False when the connection is to end.
+// One request and its answer. False when the connection should end.
 bool FaultProxy::exchange(int client, int& server, std::string& unread) {
   auto request = take_message(client, unread);
   if (!request) return false;

@@ -1,4 +1,4 @@
-// Stands between an HTTP client and a server in tests: counts the requests, and does to each what a plan says.
+// A proxy between an HTTP client and a server in tests: counts the requests, and applies a plan to each.
 #pragma once
 
 #include <condition_variable>
@@ -15,14 +15,14 @@ class FaultProxy {
  public:
   enum class Fault : std::uint8_t {
     none,
-    cut_before,    // the connection breaks, and the server has not heard of it
+    cut_before,    // the connection breaks before the server gets the request
     cut_after,     // the server has done it, the connection breaks instead of the answer
-    fail_before,   // 500, and the server has not heard of it
+    fail_before,   // 500 before the server gets the request
     fail_after,    // the server has done it, the answer is 500
-    slow_down,     // 503 SlowDown, and the server has not heard of it
-    hold_answer,   // the server has done it, the answer never comes
+    slow_down,     // 503 SlowDown before the server gets the request
+    hold_answer,   // the server has done it, the answer never arrives
     deny,          // 403 AccessDenied
-    no_conditions  // done by a server that knows no If-Match and If-None-Match
+    no_conditions  // done by a server that ignores If-Match and If-None-Match
   };
 
   struct Request {
@@ -31,7 +31,7 @@ class FaultProxy {
     std::string target;  // path and query
   };
 
-  // Asked for one request at a time.
+  // Called for one request at a time.
   using Plan = std::function<Fault(const Request&)>;
 
   explicit FaultProxy(std::uint16_t server_port);
@@ -47,7 +47,7 @@ class FaultProxy {
 
   // That fault for the n-th request.
   static Plan at(std::int64_t number, Fault fault);
-  // One of the first five, at random, for so many requests of a hundred. The same seed plans the same.
+  // One of the first five, at random, for that many requests of a hundred. The same seed gives the same plan.
   static Plan random(std::uint64_t seed, int percent);
 
  private:

@@ -181,7 +181,7 @@ void PostgresServer::stop(bool immediately) {
   pid_ = -1;
 }
 
-// The first process last, or it would start others in place of those that it misses.
+// The postmaster last; otherwise it would restart the others.
 void PostgresServer::signal_all(int signal) {
   const std::string pid = std::to_string(pid_);
   std::ifstream children("/proc/" + pid + "/task/" + pid + "/children");

@@ -16,7 +16,7 @@ namespace hapax {
 
 namespace {
 
-// -1 if nobody listens there.
+// -1 if nothing listens there.
 int connect_to(const std::string& path) {
   sockaddr_un where{};
   where.sun_family = AF_UNIX;

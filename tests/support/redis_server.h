@@ -1,4 +1,4 @@
-// A real redis-server of the test's own: on a socket in a directory of its own, keeping nothing, ended with the test.
+// The test's own real redis-server: on a socket in its own directory, without persistence, ended with the test.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ class RedisServer {
 
   bool running() const { return pid_ >= 0; }
   void start();  // returns once it answers
-  void kill();   // at once, with all it has
+  void kill();   // at once, losing everything
   void pause();  // it keeps its connections and answers nothing
   void resume();
 

@@ -49,7 +49,7 @@ std::string text_of(const std::string& path) {
 S3Server::S3Server() {
   setenv("AWS_ACCESS_KEY_ID", kAccessKey, 1);
   setenv("AWS_SECRET_ACCESS_KEY", kSecretKey, 1);
-  constexpr int kTries = 3;  // somebody may have taken one of the ports
+  constexpr int kTries = 3;  // another process may have taken one of the ports
   for (int i = 0; i < kTries; ++i) {
     if (start()) return;
     stop();

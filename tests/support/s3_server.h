@@ -1,5 +1,5 @@
-// A real S3 server of the test's own: Ceph's gateway on free ports, its data in memory. It ends with this process,
-// however that ends.
+// The test's own real S3 server: Ceph's gateway on free ports, with its data in memory. It ends with this process,
+// however this process ends.
 #pragma once
 
 #include <sys/types.h>
@@ -14,14 +14,13 @@ namespace hapax {
 
 class S3Server {
  public:
-  // Starts it, in a few seconds, and waits until it answers. Sets AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to what
-  // it takes.
+  // Starts it within a few seconds and waits until it answers. Sets AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
   S3Server();
   ~S3Server();
   S3Server(const S3Server&) = delete;
   S3Server& operator=(const S3Server&) = delete;
 
-  // The one that the tests of this process share.
+  // The one that all tests of this process share.
   static S3Server& shared();
 
   std::uint16_t port() const { return port_; }
@@ -30,7 +29,7 @@ class S3Server {
   std::uint16_t tls_port() const { return tls_port_; }
   std::string certificate() const { return dir_.file("s3/cert.pem"); }
 
-  // A prefix in a bucket that nobody else uses; reached through a proxy on that port, if one is named.
+  // A new prefix in a bucket; reached through a proxy on that port, if one is named.
   S3Address fresh_address(std::uint16_t proxy_port = 0);
   static std::string url_of(const S3Address& address);
 
@@ -41,7 +40,7 @@ class S3Server {
   TempDir dir_ = TempDir::in_memory_if_possible();
   std::uint16_t port_ = 0, tls_port_ = 0;
   pid_t pid_ = -1;
-  int input_ = -1;  // of the script; it stops the server when this is closed
+  int input_ = -1;  // of the script, which stops the server when this is closed
   bool has_bucket_ = false;
   int prefixes_ = 0;
 };

@@ -21,8 +21,8 @@ LeaseToken token_of(const Execution& claimed);
 // The identity of a caller's key in the scope of a type.
 IdentityHash key_hash(std::string_view type, std::string_view key, std::string_view name_space = "default");
 
-// Names are those of the submission's members. Unless told otherwise: namespace "default", queue "work", no identity,
-// and an id that no other Task of this process has.
+// The names are those of the submission's members. Defaults: namespace "default", queue "work", no identity, and an id
+// that no other Task of this process has.
 class Task {
  public:
   explicit Task(std::string type = "work");

@@ -1,4 +1,4 @@
-// A directory of the test's own that ends with the test.
+// A test's own directory, removed with the test.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@ class TempDir {
  public:
   // In the system's directory for temporary files.
   TempDir();
-  // In the fastest place there is, for tests in which nothing has to survive a power cut.
+  // In the fastest place, for tests in which nothing has to survive a power cut.
   static TempDir in_memory_if_possible();
 
   ~TempDir();

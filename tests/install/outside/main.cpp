@@ -1,4 +1,4 @@
-// A stranger's program.
+// An outside program.
 #include <hapax/hapax.h>
 
 #include <boost/describe.hpp>
