@@ -71,7 +71,7 @@ TEST_F(RemoteActivity, ListsPageByPage) {
   EXPECT_EQ(second.next_cursor, std::nullopt);
 }
 
-TEST_F(RemoteActivity, RunsSayWhoseTheyAre) {
+TEST_F(RemoteActivity, RunsNameTheirActivity) {
   ActivityRun run;
   run.at = kNoon;
   run.occurrence = format_occurrence(kNoon);
@@ -105,7 +105,7 @@ TEST_F(RemoteActivity, ATriggerUnderOneKeyIsOneRun) {
   EXPECT_THROW(trigger(kOddId, "a\nb"), RemoteRefusal);
 }
 
-TEST_F(RemoteActivity, RefusalsOfTheServerAreToldInItsWords) {
+TEST_F(RemoteActivity, TheServersRefusalsKeepTheirMessages) {
   engine_.fake_activities.of_file = "a";
   try {
     remote().put(kSpace, "a", daily());
@@ -118,7 +118,7 @@ TEST_F(RemoteActivity, RefusalsOfTheServerAreToldInItsWords) {
   EXPECT_THROW(remote().runs(kSpace, "b", "x", 1), RemoteRefusal);
 }
 
-TEST_F(RemoteActivity, AnEventThatConflictsIsAReceiptAndNoFailure) {
+TEST_F(RemoteActivity, AConflictingEventIsAReceiptNotAFailure) {
   engine_.fake_activities.conflicting = "e1";
   const std::vector<CloudEvent> events{event(R"(,"id":"e1")")};
   const auto receipts = await<std::vector<EventReceipt>>([&](auto reply) { remote().deliver(kSpace, events, reply); });

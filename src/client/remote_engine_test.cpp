@@ -162,7 +162,7 @@ Failure failure_of(Call call) {
 
 // ---- submit
 
-TEST_F(Remote, ASubmissionIsAnsweredAsTheLocalEngineAnswersIt) {
+TEST_F(Remote, ASubmissionGetsTheSameAnswerAsFromTheLocalEngine) {
   const auto created = std::get<Receipt>(submit(*remote, request("charge", "order-1")));
   EXPECT_TRUE(created.created);
   EXPECT_EQ(created.execution.input, "7");
@@ -179,7 +179,7 @@ TEST_F(Remote, ASubmissionIsAnsweredAsTheLocalEngineAnswersIt) {
   EXPECT_EQ(local->list(everything()).size(), 1U);
 }
 
-TEST_F(Remote, ARefusalIsWordedByTheEngineOnce) {
+TEST_F(Remote, ARefusalKeepsTheEnginesMessage) {
   create(*remote, request("charge", "payment-123"));
   SubmitRequest error = request("charge", "payment-123");
   error.on_duplicate = OnDuplicate::error;
@@ -234,7 +234,7 @@ TEST(WriteSubmit, EveryOptionArrives) {
 
 // ---- claim, heartbeat, finish, control
 
-TEST_F(Remote, AClaimedTaskIsTheOneTheLocalEngineKnows) {
+TEST_F(Remote, AClaimedTaskEqualsThatOfTheLocalEngine) {
   const ExecutionId id = create(*remote, request("charge", "order-1"));
   for (const Duration wait : {Duration(0), Duration(30s)}) {
     const auto claimed = claim(*remote, 5, wait);
@@ -247,7 +247,7 @@ TEST_F(Remote, AClaimedTaskIsTheOneTheLocalEngineKnows) {
   }
 }
 
-TEST_F(Remote, HeartbeatsExtendEachLeaseByItsOwnLength) {
+TEST_F(Remote, HeartbeatsExtendEachLeaseByItsLength) {
   create(*remote, request("a"));
   create(*remote, request("b"));
   const auto claimed = claim(*remote, 2);
@@ -283,7 +283,7 @@ TEST_F(Remote, ReportsAreAcceptedOrTheLeaseIsLost) {
   EXPECT_EQ(local->find(kSpace, claimed[2].id)->result, std::nullopt);
 }
 
-TEST_F(Remote, ControlOperationsAnswerAsTheLocalOnesDo) {
+TEST_F(Remote, ControlOperationsAnswerLikeTheLocalEngine) {
   const ExecutionId id = create(*remote, request("a"));
   const auto done = control(*remote, ControlRequest::Action::cancel, id, "k");
   EXPECT_TRUE(done.changed);
@@ -306,7 +306,7 @@ TEST_F(Remote, ControlOperationsAnswerAsTheLocalOnesDo) {
   expect_alike(ControlRequest::Action::retry, id, "schl\u00fcssel mit Platz");
 }
 
-TEST_F(Remote, ARequestKeyThatNoHeaderCanCarryIsRefusedUnsent) {
+TEST_F(Remote, ARequestKeyThatDoesNotFitAHeaderIsRefusedUnsent) {
   const ExecutionId id = create(*remote, request("a"));
   try {
     control(*remote, ControlRequest::Action::cancel, id, "k\r\nHapax-Namespace: other");
@@ -319,7 +319,7 @@ TEST_F(Remote, ARequestKeyThatNoHeaderCanCarryIsRefusedUnsent) {
             Failure::Code::misuse);
 }
 
-TEST_F(Remote, AResultIsWaitedForUntilTheTaskCloses) {
+TEST_F(Remote, WaitingForAResultEndsWhenTheTaskCloses) {
   const ExecutionId id = create(*remote, request("a"));
   EXPECT_EQ(wait_closed(*remote, id, 0ms)->status, Status::pending);
   auto result = std::async(std::launch::async, [&] { return wait_closed(*remote, id, 30s); });
@@ -402,7 +402,7 @@ TEST_F(Remote, SettingsGiveWhatTheLocalEngineGives) {
   EXPECT_EQ(remote->type(kSpace, "tick").settings, stated.settings);
 }
 
-TEST_F(Remote, ListTellsHowManyAttemptsATaskMayHave) {
+TEST_F(Remote, ListHasTheMaximumAttempts) {
   SubmitRequest patient = request("patient");
   patient.max_attempts = 9;
   const ExecutionId id = create(*remote, std::move(patient));
@@ -412,7 +412,7 @@ TEST_F(Remote, ListTellsHowManyAttemptsATaskMayHave) {
   EXPECT_EQ(remote->find(kSpace, id)->attempt_limit, 10);
 }
 
-TEST_F(Remote, NamespacesAreThatOfTheConnection) {
+TEST_F(Remote, TheNamespaceIsThatOfTheConnection) {
   const auto other = connect_engine({.url = url_of(server->port()), .token = "", .name_space = "other"});
   create(*remote, request("a"));
   EXPECT_TRUE(other->list(everything()).empty());
@@ -421,14 +421,14 @@ TEST_F(Remote, NamespacesAreThatOfTheConnection) {
 
 // ---- claims that wait
 
-TEST_F(Remote, AClaimThatWaitsIsAnsweredWhenWorkArrives) {
+TEST_F(Remote, AWaitingClaimIsAnsweredWhenWorkArrives) {
   auto claimed = std::async(std::launch::async, [&] { return claim(*remote, 1, 30s); });
   await_waiting_claims(1);
   const ExecutionId id = create(*remote, request("a"));
   EXPECT_EQ(claimed.get().at(0).id, id);
 }
 
-TEST_F(Remote, AClaimThatWaitsIsTakenBackAtOnceAndTheServerHearsOfIt) {
+TEST_F(Remote, AWaitingClaimIsCancelledAtOnceAndTheServerNotices) {
   std::promise<std::vector<Claimed>> answered;
   const auto waiting = remote->claim(
       call_for(1, 60s), [&](Answer<std::vector<Claimed>> answer) { answered.set_value(std::move(answer).get()); });
@@ -443,7 +443,7 @@ TEST_F(Remote, AClaimThatWaitsIsTakenBackAtOnceAndTheServerHearsOfIt) {
   EXPECT_EQ(claim(*remote, 1).at(0).attempt, 1);
 }
 
-TEST_F(Remote, ClaimsThatWaitShareOneThreadAndEndWithTheEngine) {
+TEST_F(Remote, WaitingClaimsShareOneThreadAndEndWithTheEngine) {
   const auto threads = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
   };
@@ -470,12 +470,12 @@ TEST_F(Remote, AServerThatIsGoneIsUnavailable) {
   EXPECT_EQ(failure_of([&] { remote->queues(kSpace); }).code(), Failure::Code::unavailable);
 }
 
-TEST_F(Remote, AnEngineThatHasStoppedIsToldAsStopped) {
+TEST_F(Remote, AStoppedEngineIsReportedAsStopped) {
   local->stop();
   EXPECT_EQ(failure_of([&] { submit(*remote, request("a", "k")); }).code(), Failure::Code::stopped);
 }
 
-TEST_F(Remote, ALostAnswerIsAskedForAgainWhereThereIsAKey) {
+TEST_F(Remote, AfterALostAnswerASubmissionWithAKeyIsRepeated) {
   CuttingProxy proxy(server->port());
   const auto through = connect_engine({.url = url_of(proxy.port()), .token = "", .name_space = kSpace});
   proxy.drop_answers(2);
@@ -490,7 +490,7 @@ TEST_F(Remote, ALostAnswerIsAskedForAgainWhereThereIsAKey) {
   EXPECT_TRUE(finish(*through, {completed(claimed.at(0))}).at(0).accepted);
 }
 
-TEST_F(Remote, ALostAnswerWithoutAKeyIsAskedForAgainUnderTheSameId) {
+TEST_F(Remote, AfterALostAnswerASubmissionWithoutAKeyIsRepeatedUnderItsId) {
   CuttingProxy proxy(server->port());
   const auto through = connect_engine({.url = url_of(proxy.port()), .token = "", .name_space = kSpace});
   std::size_t sent = 0;
@@ -504,7 +504,7 @@ TEST_F(Remote, ALostAnswerWithoutAKeyIsAskedForAgainUnderTheSameId) {
   }
 }
 
-TEST_F(Remote, AnswersThatKeepGettingLostAreGivenUpOn) {
+TEST_F(Remote, RepeatingEndsWhenAnswersKeepGettingLost) {
   CuttingProxy proxy(server->port());
   const auto through = connect_engine({.url = url_of(proxy.port()), .token = "", .name_space = kSpace});
   proxy.drop_answers(1000);
@@ -512,7 +512,7 @@ TEST_F(Remote, AnswersThatKeepGettingLostAreGivenUpOn) {
   EXPECT_EQ(local->list(everything()).size(), 1U);
 }
 
-TEST(RemoteToken, AWrongOneIsARefusalInEveryVerb) {
+TEST(RemoteToken, AWrongTokenIsARefusalInEveryVerb) {
   const auto local = start_engine(open_memory_store(kClock), {});
   const auto server = start_server(*local, any_port({{"right", std::nullopt}}));
   const auto wrong = connect_engine({.url = url_of(server->port()), .token = "wrong", .name_space = kSpace});

@@ -180,7 +180,7 @@ TEST_F(RemoteWorkflow, ItsHistoryIsReadOverManyPages) {
   EXPECT_TRUE(remote->history(kSpace, unknown, 0, 10).empty());
 }
 
-TEST_F(RemoteWorkflow, ItsResultIsWaitedFor) {
+TEST_F(RemoteWorkflow, WaitingForItsResultWorks) {
   begin(*remote, kId);
   const auto wait = [&](Duration longest) {
     return await<std::optional<Execution>>(
@@ -206,7 +206,7 @@ ControlOutcome told(ControlOutcome outcome) {
   return outcome;
 }
 
-TEST_F(RemoteWorkflow, ControlOperationsAnswerAsTheLocalOnesDo) {
+TEST_F(RemoteWorkflow, ControlOperationsAnswerLikeTheLocalEngine) {
   using Action = ControlRequest::Action;
   begin(*remote, kId);
   const auto expect_alike = [&](const ControlRequest& request) {

@@ -60,7 +60,7 @@ TEST_F(ActivityRoutes, PutCreatesThenChangesAndGetShowsWhatWasPut) {
   }
 }
 
-TEST_F(ActivityRoutes, WhatIsWrongInADefinitionIsPointedTo) {
+TEST_F(ActivityRoutes, ErrorsInADefinitionHaveAPointer) {
   const auto put = [&](std::string_view body) { return refusal(call("PUT", "/v1/activities/a", body)); };
   EXPECT_EQ(put("{"), "400 InvalidJson");
   EXPECT_EQ(put(R"({"workflow":{"type":"t"}})"), "400 InvalidRequest /trigger");
@@ -76,7 +76,7 @@ TEST_F(ActivityRoutes, WhatIsWrongInADefinitionIsPointedTo) {
             "415 UnsupportedMediaType");
 }
 
-TEST_F(ActivityRoutes, DeleteAnswersWithoutABodyAndTheConnectionGoesOn) {
+TEST_F(ActivityRoutes, DeleteAnswersWithoutABodyAndTheConnectionContinues) {
   call("PUT", "/v1/activities/a", kDaily);
   TestClient client(server_->port());
   client.send(
@@ -114,7 +114,7 @@ TEST_F(ActivityRoutes, RunsArePagedAndABadCursorIsRefused) {
   EXPECT_EQ(refusal(call("GET", "/v1/activities/b/runs")), "404 ActivityNotFound");
 }
 
-TEST_F(ActivityRoutes, ATriggerNeedsNoKeyAndWithOneIsDoneOnce) {
+TEST_F(ActivityRoutes, ATriggerNeedsNoKeyAndRunsOncePerKey) {
   call("PUT", "/v1/activities/a", kDaily);
   EXPECT_EQ(call("POST", "/v1/activities/a/trigger").status, 201);
   EXPECT_EQ(call("POST", "/v1/activities/a/trigger").status, 201);
@@ -149,13 +149,13 @@ TEST_F(ActivityRoutes, PauseAndUnpauseShowTheActivity) {
   EXPECT_FALSE(parse_json(call("POST", "/v1/activities/a/unpause", "{}").body).find("paused")->boolean);
 }
 
-TEST_F(ActivityRoutes, WhatTheFileHasIsRefused) {
+TEST_F(ActivityRoutes, ChangingAnActivityOfTheFileIsRefused) {
   engine_.fake_activities.of_file = "a";
   EXPECT_EQ(refusal(call("PUT", "/v1/activities/a", kDaily)), "409 DecidedByFile");
   EXPECT_EQ(refusal(call("DELETE", "/v1/activities/a")), "409 DecidedByFile");
 }
 
-TEST_F(ActivityRoutes, AnEventComesInThreeModes) {
+TEST_F(ActivityRoutes, EventsAreAcceptedInThreeModes) {
   EXPECT_EQ(
       call("POST", "/v1/events", kEvent, kStructured).body,
       R"({"events":[{"id":"e1","id_assigned":false,"started":["activity-a:e1"],"duplicates":[],"conflicts":[]}]})");
@@ -171,7 +171,7 @@ TEST_F(ActivityRoutes, AnEventComesInThreeModes) {
   EXPECT_EQ(event.data()->find("order")->text, "7");
 }
 
-TEST_F(ActivityRoutes, ASingleEventThatConflictsIs409AndInABatchEachSaysSo) {
+TEST_F(ActivityRoutes, ASingleConflictIs409AndABatchNamesEach) {
   engine_.fake_activities.conflicting = "e1";
   for (const std::string_view mode : {kStructured, kBinary}) {
     const Received refused = call("POST", "/v1/events", kEvent, mode);
@@ -194,7 +194,7 @@ TEST_F(ActivityRoutes, BinaryModeNeedsNoContentTypeAndTakesLongNames) {
   EXPECT_EQ(engine_.fake_activities.delivered.front().document.find(name)->text, "long");
 }
 
-TEST_F(ActivityRoutes, AWebhookSenderIsToldThatItMaySend) {
+TEST_F(ActivityRoutes, AWebhookSenderGetsPermission) {
   const Received answer =
       call("OPTIONS", "/v1/events", "", "WebHook-Request-Origin: events.example.com\r\nWebHook-Request-Rate: 120\r\n");
   EXPECT_EQ(answer.status, 200);
@@ -214,7 +214,7 @@ TEST_F(ActivityRoutes, AQuotedHeaderIsUnquoted) {
   EXPECT_EQ(engine_.fake_activities.delivered.front().subject, "a \"b\" c");
 }
 
-TEST_F(ActivityRoutes, WhatIsNoEventIsRefused) {
+TEST_F(ActivityRoutes, InvalidEventsAreRefused) {
   const auto post = [&](std::string_view body, std::string_view headers) {
     return refusal(call("POST", "/v1/events", body, headers));
   };

@@ -25,7 +25,7 @@ int refusal(const Auth& auth, const Request& request) {
   }
 }
 
-TEST(Auth, WithoutTokensEverybodyIsAdmittedIntoTheNamedNamespace) {
+TEST(Auth, WithoutTokensEveryRequestIsAdmittedToItsNamespace) {
   const Auth auth({});
   EXPECT_EQ(auth.admit(with({})).name_space, "default");
   EXPECT_EQ(auth.admit(with({}, "shop")).name_space, "shop");
@@ -46,7 +46,7 @@ TEST(Auth, NeedsAKnownBearerToken) {
   EXPECT_EQ(refusal(auth, with("Basic secret")), 401);
 }
 
-TEST(Auth, ARefusedTokenIsToldWhichSchemeToUse) {
+TEST(Auth, ARefusalNamesTheAuthenticationScheme) {
   const Auth auth({{"secret", std::nullopt}});
   try {
     auth.admit(with({}));

@@ -25,7 +25,7 @@ int status_of_decoding(const std::string& body, std::string_view encoding, std::
   }
 }
 
-TEST(Compression, WhatIsCompressedComesBack) {
+TEST(Compression, CompressedBodiesRoundTrip) {
   for (const Coding coding : {Coding::gzip, Coding::deflate}) {
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{1024}, kLimit}) {
       const std::string text = text_of(size);
@@ -35,7 +35,7 @@ TEST(Compression, WhatIsCompressedComesBack) {
   EXPECT_LT(compress(text_of(kLimit), Coding::gzip).size(), kLimit / 2);
 }
 
-TEST(Compression, ABodyWithoutCodingIsAsItIs) {
+TEST(Compression, ABodyWithoutCodingIsUnchanged) {
   EXPECT_EQ(decode_body("{}", "", kLimit), "{}");
   EXPECT_EQ(decode_body("{}", "Identity", kLimit), "{}");
   EXPECT_EQ(decode_body("", "gzip", kLimit), "");
@@ -61,7 +61,7 @@ TEST(Compression, MembersOfGzipAreOneBody) {
   EXPECT_EQ(status_of_decoding(compress("{}", Coding::deflate) + compress("{}", Coding::deflate), "deflate"), 400);
 }
 
-TEST(Compression, WhatCannotBeDecodedIsRefused) {
+TEST(Compression, UndecodableBodiesAreRefused) {
   const std::string whole = compress(text_of(5000), Coding::gzip);
   EXPECT_EQ(status_of_decoding(whole, "br"), 415);
   EXPECT_EQ(status_of_decoding(whole, "gzip, gzip"), 415);

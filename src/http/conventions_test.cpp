@@ -66,7 +66,7 @@ TEST(KeyHeader, IsRefusedWhereItHasNoMeaning) {
   }
 }
 
-TEST(Answers, ACreatedTaskHasItsPlace) {
+TEST(Answers, ACreatedTaskHasALocation) {
   Serving serving(small_bodies());
   Received created = serving.call("POST", "/v1/tasks", kTask);
   EXPECT_EQ(created.status, 201);
@@ -77,7 +77,7 @@ TEST(Answers, ACreatedTaskHasItsPlace) {
   EXPECT_EQ(flow.headers["location"], "/v1/workflows/a%2Fb%20%C3%BC");
 }
 
-TEST(Answers, ADuplicateIsSaidToBeOne) {
+TEST(Answers, ADuplicateHasTheReplayedHeader) {
   Serving serving(small_bodies());
   serving.engine.creates = false;
   Received duplicate = serving.call("POST", "/v1/tasks", kTask, "Idempotency-Key: abc\r\n");
@@ -99,7 +99,7 @@ TEST(Answers, HaveTheDate) {
   }
 }
 
-TEST(Problems, AreSentWhereAskedFor) {
+TEST(Problems, AreSentOnRequest) {
   Serving serving(small_bodies());
   Received answer = serving.call("GET", kUnknownTask, "", "Accept: application/problem+json\r\n");
   EXPECT_EQ(answer.status, 404);
@@ -132,7 +132,7 @@ TEST(Problems, AreSentBeforeRoutingToo) {
   }
 }
 
-TEST(Encoding, LongAnswersAreCompressedWhereAskedFor) {
+TEST(Encoding, LongAnswersAreCompressedOnRequest) {
   Serving serving(small_bodies());
   const std::string plain = serving.call("GET", "/openapi.json").body;
   for (const Coding coding : {Coding::gzip, Coding::deflate}) {
@@ -158,7 +158,7 @@ TEST(Encoding, OtherAnswersAreNot) {
   EXPECT_EQ(serving.call("GET", "/health", "", "Accept-Encoding: gzip\r\n").headers.count("content-encoding"), 0U);
 }
 
-TEST(Encoding, ABodyMayComeCompressed) {
+TEST(Encoding, ABodyMayBeCompressed) {
   Serving serving(small_bodies());
   const std::string gzip = "Content-Encoding: gzip\r\n";
   EXPECT_EQ(serving.call("POST", "/v1/tasks", compress(kTask, Coding::gzip), gzip).status, 201);
@@ -169,7 +169,7 @@ TEST(Encoding, ABodyMayComeCompressed) {
   EXPECT_EQ(unknown.headers["accept-encoding"], "gzip, deflate");
 }
 
-TEST(Methods, APathSaysWhatItAllows) {
+TEST(Methods, APathListsItsMethods) {
   Serving serving(small_bodies());
   EXPECT_EQ(serving.call("DELETE", "/v1/queues/q").headers["allow"], "GET, HEAD, PUT, OPTIONS");
   EXPECT_EQ(serving.call("GET", "/v1/tasks/batch").headers["allow"], "POST, OPTIONS");

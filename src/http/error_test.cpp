@@ -5,7 +5,7 @@
 namespace hapax::http {
 namespace {
 
-TEST(ErrorResponse, SaysWhatHappenedWhereClientsMayKnowIt) {
+TEST(ErrorResponse, SaysWhatHappenedIfClientsMayKnow) {
   for (const auto code : {Failure::Code::unavailable, Failure::Code::outcome_unknown, Failure::Code::corrupt}) {
     const Failure failure(code, "inside story", "The file q.db was deleted.");
     const std::string body = error_response(std::make_exception_ptr(failure)).body;

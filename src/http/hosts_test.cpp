@@ -13,7 +13,7 @@ TEST(Hosts, LoopbackNamesAndAddressesAreAlwaysAccepted) {
   }
 }
 
-TEST(Hosts, AForeignNameIsRefusedHoweverItIsSpelt) {
+TEST(Hosts, AForeignNameIsRefusedInEverySpelling) {
   const Hosts hosts({"hapax.example"});
   for (const char* host : {"evil.example", "evil.example:7373", "localhost.evil.example", "127.0.0.1.evil.example", "",
                            "hapax.example.evil", "[::1].evil.example", "[::1", "localhost:80@evil", "0x7f.1", "::1"}) {

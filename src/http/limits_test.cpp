@@ -19,7 +19,7 @@ std::string head(std::string_view path, std::size_t length, std::string_view hea
 
 // ---- admission
 
-TEST(Admission, AForeignHostIsRefusedAndToldWhatToDo) {
+TEST(Admission, AForeignHostIsRefusedWithAdvice) {
   Serving serving;
   bool submitted = false;
   serving.engine.on_submit = [&] { submitted = true; };
@@ -39,7 +39,7 @@ TEST(Admission, AForeignHostIsRefusedAndToldWhatToDo) {
   EXPECT_EQ(client.read().status, 200);
 }
 
-TEST(Admission, HostsThatAreNamedAreAccepted) {
+TEST(Admission, NamedHostsAreAccepted) {
   ServerOptions options = quick();
   options.hosts = {"hapax.example"};
   Serving serving(options);
@@ -73,7 +73,7 @@ TEST(Admission, TokensMayChangeWhileTheServerRuns) {
   EXPECT_EQ(status("new"), 200);
 }
 
-TEST(Admission, ALongBodyIsNotReadOfARequestThatIsRefused) {
+TEST(Admission, TheLongBodyOfARefusedRequestIsNotRead) {
   ServerOptions options = quick();
   options.tokens = {{"secret", std::nullopt}};
   Serving serving(options);
@@ -92,7 +92,7 @@ TEST(Admission, ALongBodyIsNotReadOfARequestThatIsRefused) {
   EXPECT_EQ(status("POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"), 401);
 }
 
-TEST(Admission, AShortBodyIsReadSoThatTheConnectionGoesOn) {
+TEST(Admission, AShortBodyIsReadSoThatTheConnectionContinues) {
   ServerOptions options = quick();
   options.tokens = {{"secret", std::nullopt}};
   Serving serving(options);
@@ -101,7 +101,7 @@ TEST(Admission, AShortBodyIsReadSoThatTheConnectionGoesOn) {
   EXPECT_EQ(client.call("POST", "/v1/tasks", kTask, "Authorization: Bearer secret\r\n").status, 201);
 }
 
-TEST(Admission, WhatATrailerSaysDoesNotCount) {
+TEST(Admission, TrailersAreIgnored) {
   ServerOptions options = quick();
   options.tokens = {{"secret", std::nullopt}};
   Serving serving(options);
@@ -207,7 +207,7 @@ TEST(Load, BytesOfBodiesAreBounded) {
   EXPECT_EQ(serving.call("POST", "/v1/tasks", std::string(60'000, ' ') + std::string(kTask)).status, 201);
 }
 
-TEST(Load, ABodyCountsWithTheBytesThatItUnpacksTo) {
+TEST(Load, ABodyCountsWithItsDecompressedBytes) {
   ServerOptions options = quick();
   options.max_body_bytes = options.max_request_bytes = 100'000;
   Serving serving(options);
@@ -253,7 +253,7 @@ TEST(Load, AClientThatHangsUpFreesItsConnectionWhileTheStoreHangs) {
   serving.await_metric("hapax_http_requests_in_hand 1");
 }
 
-TEST(Load, AnswersThatNobodyTakesAreBounded) {
+TEST(Load, UnsentAnswersAreBounded) {
   constexpr std::size_t kAnswer = std::size_t{32} << 20;  // more than the sockets' own buffers hold
   ServerOptions options = quick();
   options.max_unsent_bytes = 3 * kAnswer;
@@ -283,7 +283,7 @@ TEST(Load, AClientThatDoesNotTakeItsAnswerIsClosed) {
 
 // ---- time
 
-TEST(TimeLimit, AStoreThatHangsIsA503ThatSaysWhetherTheOutcomeIsKnown) {
+TEST(TimeLimit, AHangingStoreIsA503ThatSaysWhetherTheOutcomeIsKnown) {
   ServerOptions options = quick();
   options.store_timeout = std::chrono::milliseconds(20);
   Serving serving(options);
@@ -304,7 +304,7 @@ TEST(TimeLimit, AStoreThatHangsIsA503ThatSaysWhetherTheOutcomeIsKnown) {
   EXPECT_EQ(reading.call("GET", "/v1/tasks").status, 200);
 }
 
-TEST(TimeLimit, ReadyDoesNotWaitForSlowReadsNorForAStoreThatHangs) {
+TEST(TimeLimit, ReadyWaitsNeitherForSlowReadsNorForAHangingStore) {
   Serving serving;
   serving.engine.holds_reads = true;
   std::vector<TestClient> reading;
@@ -329,7 +329,7 @@ TEST(TimeLimit, ReadyDoesNotWaitForSlowReadsNorForAStoreThatHangs) {
 
 // ---- metrics
 
-TEST(Metrics, TheNumberOfSeriesIsBoundedWhateverNamesThereAre) {
+TEST(Metrics, TheNumberOfSeriesIsBounded) {
   Load load(1, 1);
   Metrics metrics({}, load);
   const auto series = [&](int from, int count) {

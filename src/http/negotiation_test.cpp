@@ -5,14 +5,14 @@
 namespace hapax::http {
 namespace {
 
-TEST(Accept, AProblemIsSentToAClientThatNamesIt) {
+TEST(Accept, AClientThatNamesProblemsGetsThem) {
   EXPECT_TRUE(prefers_problem("application/problem+json"));
   EXPECT_TRUE(prefers_problem("Application/Problem+JSON; charset=utf-8"));
   EXPECT_TRUE(prefers_problem("application/json, application/problem+json"));
   EXPECT_TRUE(prefers_problem("application/json;q=0.5, application/problem+json;q=0.9, */*;q=0.1"));
 }
 
-TEST(Accept, OtherwiseErrorsAreOurs) {
+TEST(Accept, OtherClientsGetPlainErrors) {
   for (const char* accept : {"", "*/*", "application/*", "application/json", "text/html,*/*;q=0.8",
                              "application/problem+json;q=0", "application/json, application/problem+json;q=0.5",
                              "application/problem+json;q=x", "application/problem+xml", ",;=,"}) {
@@ -20,7 +20,7 @@ TEST(Accept, OtherwiseErrorsAreOurs) {
   }
 }
 
-TEST(AcceptEncoding, TheBestLikedOneWins) {
+TEST(AcceptEncoding, ThePreferredCodingWins) {
   EXPECT_EQ(choose_coding("gzip"), Coding::gzip);
   EXPECT_EQ(choose_coding("GZIP"), Coding::gzip);
   EXPECT_EQ(choose_coding("deflate"), Coding::deflate);
@@ -31,7 +31,7 @@ TEST(AcceptEncoding, TheBestLikedOneWins) {
   EXPECT_EQ(choose_coding("gzip;q=0.5"), Coding::gzip);
 }
 
-TEST(AcceptEncoding, NothingIsCodedThatIsNotAskedFor) {
+TEST(AcceptEncoding, AnswersAreEncodedOnlyOnRequest) {
   for (const char* header : {"", "br", "identity", "gzip;q=0", "gzip;q=0.000", "*;q=0", "identity, gzip;q=0.5",
                              "gzip;q=2", "gzip;q=1.0001", "gzip;q=", "gzip;q=-1"}) {
     EXPECT_EQ(choose_coding(header), Coding::identity) << header;

@@ -17,7 +17,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-TEST(OpenApi, DescribesExactlyTheRoutesThereAre) {
+TEST(OpenApi, DescribesExactlyTheExistingRoutes) {
   FakeEngine engine;
   const Service service(engine, {});
   std::set<std::string> served, described;

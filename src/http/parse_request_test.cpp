@@ -194,7 +194,7 @@ TEST(ParseHeartbeat, NeedsLeases) {
   EXPECT_EQ(pointer_of([] { parse_return(parse_json(R"({"leases":["x"],"lease":"5s"})")); }), "/lease");
 }
 
-TEST(ParseBody, TellsMediaTypeAndPlaceOfTheFault) {
+TEST(ParseBody, ChecksTheMediaTypeAndLocatesErrors) {
   Request request;
   request.body = "{\n  \"a\": }";
   request.content_type = "application/JSON; charset=utf-8";

@@ -87,7 +87,7 @@ std::string pointer_of(const char* text) {
   return "nothing was thrown";
 }
 
-TEST(ParseTurn, WhatIsWrongIsNamedByItsPlace) {
+TEST(ParseTurn, ErrorsHaveAPointer) {
   EXPECT_EQ(pointer_of("{}"), "/turns");
   EXPECT_EQ(pointer_of(R"({"turns":[]})"), "/turns");
   EXPECT_EQ(pointer_of(R"({"turns":[],"colour":1})"), "/colour");
@@ -98,7 +98,7 @@ TEST(ParseTurn, WhatIsWrongIsNamedByItsPlace) {
             "/turns/0/commands/0/step");
 }
 
-TEST(ParseTurn, TheStepsOfATurnFollowOneAnother) {
+TEST(ParseTurn, TheStepsOfATurnAreConsecutive) {
   TurnRequest turn = every_command();
   turn.commands[2].event.step = 9;
   EXPECT_EQ(pointer_of(wire::write_turns({turn}).c_str()), "/turns/0/commands/2/step");

@@ -24,7 +24,7 @@ TEST(Router, FindsByMethodAndPath) {
   EXPECT_EQ(router.find(Method::get, "/").route->pattern, "/");
 }
 
-TEST(Router, GivesTheVariablePartsStillEncoded) {
+TEST(Router, VariablePartsStayEncoded) {
   const Router router = sample();
   const auto match = router.find(Method::post, "/v1/tasks/a%2Fb/cancel");
   ASSERT_NE(match.route, nullptr);
@@ -50,7 +50,7 @@ TEST(Router, AWrongMethodNamesTheRightOnes) {
   EXPECT_EQ(router.find(Method::options, "*").allow, "GET, HEAD, POST, OPTIONS");
 }
 
-TEST(Router, APathBelongsToTheFirstPatternThatFits) {
+TEST(Router, TheFirstMatchingPatternWins) {
   const Router router = sample();
   const auto match = router.find(Method::get, "/v1/tasks/batch");
   EXPECT_EQ(match.route, nullptr);

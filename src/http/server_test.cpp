@@ -47,7 +47,7 @@ TEST(Server, PipelinedRequestsAreAnsweredInOrder) {
   }
 }
 
-TEST(Server, ARequestInSinglePiecesIsOneRequest) {
+TEST(Server, ARequestInSmallPiecesIsOneRequest) {
   Serving serving;
   TestClient client = serving.client();
   for (const char c : request_bytes("POST", "/v1/tasks", R"({"type":"t"})")) client.send(std::string(1, c));
@@ -118,7 +118,7 @@ TEST(Server, MalformedJsonAndUtf8Are400WithTheirPlace) {
   EXPECT_EQ(error_of(serving.call("POST", "/v1/tasks", "{}", "Content-Type: text/xml\r\n")), "UnsupportedMediaType");
 }
 
-TEST(Server, ABodyIsAskedForWhereTheClientWaitsToBeAsked) {
+TEST(Server, AClientThatExpects100ContinueGetsIt) {
   Serving serving;
   TestClient client = serving.client();
   client.send("POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 12\r\n\r\n");
@@ -244,7 +244,7 @@ TEST(Server, LostLeasesAreA409OnlyIfAllAreLost) {
   EXPECT_TRUE(parse_json(beat.body).at("/leases/1/cancel_requested")->boolean);
 }
 
-TEST(Server, ControlNeedsAKeyAndTellsItsOutcome) {
+TEST(Server, ControlNeedsAKeyAndReturnsItsOutcome) {
   Serving serving;
   const std::string path = "/v1/tasks/" + ExecutionId{}.to_string() + "/retry";
   EXPECT_EQ(error_of(serving.call("POST", path)), "IdempotencyKeyRequired");
@@ -267,7 +267,7 @@ TEST(Server, ControlNeedsAKeyAndTellsItsOutcome) {
   }
 }
 
-TEST(Server, ListsHaveACursorWhereThereIsMore) {
+TEST(Server, ListsHaveACursorIfThereIsMore) {
   Serving serving;
   serving.engine.stored = {FakeEngine::task(3), FakeEngine::task(2)};
   const Json all = parse_json(serving.call("GET", "/v1/tasks").body);
@@ -305,7 +305,7 @@ TEST(Server, MetricsOfABoundTokenNameNoOtherNamespace) {
   EXPECT_TRUE(queues_for("all"));
 }
 
-TEST(Server, MetricsAreToldWhileTheStoreFailsButNotItsQueues) {
+TEST(Server, MetricsWithoutQueuesWorkWhileTheStoreFails) {
   Serving serving;
   serving.engine.failure = Failure(Failure::Code::unavailable, "no disk");
   const Received answer = serving.call("GET", "/metrics");
@@ -314,7 +314,7 @@ TEST(Server, MetricsAreToldWhileTheStoreFailsButNotItsQueues) {
   EXPECT_EQ(answer.body.find("hapax_queue_pending"), std::string::npos);
 }
 
-TEST(LongPoll, AClientThatHangsUpIsHandedNothing) {
+TEST(LongPoll, AClientThatHungUpGetsNothing) {
   Serving serving;
   serving.engine.stored = {FakeEngine::task(1)};
   TestClient claiming = serving.client(), waiting = serving.client();
@@ -383,7 +383,7 @@ TEST(Stop, AnswersWhatWasReceivedAndEndsLongPolls) {
   EXPECT_THROW(serving.client(), std::runtime_error);
 }
 
-TEST(Stop, IsBoundedAndALateAnswerDoesNoHarm) {
+TEST(Stop, IsBoundedAndDropsLateAnswers) {
   ServerOptions options = quick();
   options.drain_timeout = std::chrono::milliseconds(20);
   Serving serving(options);

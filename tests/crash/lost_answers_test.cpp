@@ -213,7 +213,7 @@ void compare_all(Engine& undisturbed, Engine& disturbed, const std::vector<std::
   EXPECT_GT(disturbed_cases, number / 3) << "hardly anything was disturbed";
 }
 
-TEST(LostAnswers, OverHttpAreAskedForAgain) {
+TEST(LostAnswers, OverHttpAreRepeated) {
   const SystemClock clock;
   const std::unique_ptr<LocalEngine> local = start_engine(open_memory_store(clock), {});
   ServerOptions options;
@@ -238,7 +238,7 @@ TEST(LostAnswers, OverHttpAreAskedForAgain) {
   compare_all(*local, *remote, disturbances, [&] { return hit; });
 }
 
-TEST(LostAnswers, OfPostgresAreAskedForAgain) {
+TEST(LostAnswers, OfPostgresAreRepeated) {
   PostgresServer& server = PostgresServer::shared();
   const std::string url = server.create_database();
   CuttingProxy proxy(server.port());

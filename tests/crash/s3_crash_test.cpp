@@ -357,7 +357,7 @@ auto until_known(Call call) {
   }
 }
 
-TEST(S3Race, OfThirtyTwoSubmittersOfOneKeyOneCreatesWhateverFails) {
+TEST(S3Race, OneOfThirtyTwoSubmittersOfAKeyCreatesWhateverFails) {
   constexpr int kThreads = 32, kRounds = 200;
   ManualClock clock;
   const auto objects = std::make_shared<MemoryObjects>(clock);

@@ -201,7 +201,7 @@ def test_a_trigger_starts_the_workflow_with_its_input(caller, fresh):
     assert run["triggered_at"] and "scheduled_for" not in run and "event_id" not in run
 
 
-def test_a_trigger_under_one_key_is_one_run_whoever_asks(caller, fresh):
+def test_a_trigger_under_one_key_is_one_run_for_all_callers(caller, fresh):
     id = fresh("keyed")
     caller.define(id, NEVER)
     with ThreadPoolExecutor(16) as pool:

@@ -379,7 +379,7 @@ def test_what_curl_d_sends_is_json_but_not_what_a_page_of_another_site_sends(cal
     assert len(caller.list(queue=queue)) == 1
 
 
-def test_a_client_that_asks_before_it_sends_is_told_to_go_on(server):
+def test_a_client_that_expects_100_continue_gets_it(server):
     body = b'{"type": "t"}'
     with RawConnection(server.port) as connection:
         connection.send(b"POST /v1/tasks HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n")

@@ -211,7 +211,7 @@ def test_a_handler_finds_no_secrets_in_the_environment_of_its_parent(command):
 
 
 
-def test_once_says_when_nobody_took_the_report(server, tmp_path):
+def test_once_fails_if_the_report_was_not_accepted(server, tmp_path):
     command = Command(tmp_path, ["--url", f"http://127.0.0.1:{server.port}"])
     id = submit(command)
     ended = command.run("work", "--exec", f"kill -9 {server.process.pid}", "--once", "--lease", "1s")

@@ -187,7 +187,7 @@ def test_an_overwritten_file_is_a_503_that_says_so(tmp_path, start_server):
     assert "move" in server.log and "q.db-wal" in server.log
 
 
-def test_a_file_that_others_keep_locked_is_a_503_after_the_timeout_for_everybody(start_server):
+def test_a_locked_file_is_a_503_after_the_timeout_for_every_call(start_server):
     server = start_server(config='[server]\nstore_timeout = "500ms"\n')
     caller = Caller(server)
     caller.create(queue="q")
@@ -262,7 +262,7 @@ def test_a_corrupt_file_is_named_at_start(tmp_path, damage):
     gives_up(server, "q.db")
 
 
-def test_a_database_of_somebody_else_is_refused_and_left_alone(tmp_path):
+def test_a_foreign_database_is_refused_and_left_alone(tmp_path):
     server = Server(tmp_path / "s")
     database = sqlite3.connect(server.database)
     database.execute("CREATE TABLE songs (title TEXT)")

@@ -107,7 +107,7 @@ NO_EVENTS = [
 
 
 @pytest.mark.parametrize("status, pointer, body, headers", NO_EVENTS)
-def test_what_is_no_event_is_refused_and_told_why(space, status, pointer, body, headers):
+def test_an_invalid_event_is_refused_with_the_reason(space, status, pointer, body, headers):
     answer = space.http.request("POST", "/v1/events", raw=body, headers=headers)
     assert answer.status == status, answer
     assert answer.json.get("pointer") == pointer, answer
@@ -170,7 +170,7 @@ def test_an_event_starts_all_who_wait_for_it_in_its_namespace_only(space, shared
     assert stranger.send_event(event())["started"] == ["activity-c:e1"]
 
 
-def test_what_nobody_waits_for_is_acknowledged(space):
+def test_an_event_without_a_matching_activity_is_acknowledged(space):
     assert space.send_event(event("lost")) == {
         "id": "lost", "id_assigned": False, "started": [], "duplicates": [], "conflicts": []
     }
@@ -305,7 +305,7 @@ def test_10000_events_three_times_each_over_two_servers_on_postgresql(start_serv
 # ---- the handshake of a webhook
 
 
-def test_a_webhook_sender_that_asks_is_told_that_it_may_send(start_server):
+def test_a_webhook_sender_gets_permission(start_server):
     server = start_server("closed", config='[tokens.shop]\ntoken = "a-long-enough-secret"\n')
     caller = Caller(server)
     asked = caller.http.request("OPTIONS", "/v1/events", headers={"WebHook-Request-Origin": "events.example.com"})

@@ -107,7 +107,7 @@ def test_two_submissions_answered_with_one_execution_are_found(story):
     assert any("answered with one execution" in v for v in check(story))
 
 
-def test_an_execution_that_nobody_submitted_is_found(story):
+def test_the_checker_finds_an_execution_that_was_never_submitted(story):
     assert any("never submitted" in v for v in check(story, HONEST_END + [done("ghost")]))
 
 

@@ -500,7 +500,7 @@ def test_a_default_never_merges_steps(caller, fresh, declare):
     assert len(ran) == 4
 
 
-def test_a_history_says_which_steps_stand_for_a_task_of_before(caller, fresh):
+def test_a_history_says_which_steps_share_an_earlier_task(caller, fresh):
     type, queue, workflow_id = fresh("tick"), fresh("queue"), fresh("flow")
     assert caller.http.patch(f"/v1/types/{type}", {"identity": "strict"}).status == 200
     worker = WorkflowWorker(caller.http, {"twice": twice}, {type: lambda *_: 1}, [queue])

@@ -22,7 +22,7 @@ from postgres import Postgres  # noqa: E402
 # ---- access
 
 
-def test_a_page_that_has_its_own_name_point_here_may_not_submit(server):
+def test_a_page_that_points_its_own_name_here_may_not_submit(server):
     page = {"Host": "evil.example:7373", "Origin": "http://evil.example:7373"}
 
     answer = server.client.post("/v1/tasks", {"type": "t"}, headers=page)

@@ -165,7 +165,7 @@ def test_a_batch_that_is_sent_again_creates_nothing_and_gives_the_same_execution
     assert [receipt["execution"]["id"] for receipt in first] == [receipt["execution"]["id"] for receipt in second]
 
 
-def test_each_submission_of_a_batch_has_an_outcome_of_its_own(caller, fresh):
+def test_each_submission_of_a_batch_has_its_own_outcome(caller, fresh):
     key, context = fresh("key"), {"identity": "contextual", "identity_fields": ["/order"]}
     answer = caller.batch(
         {"type": "charge", "idempotency_key": key, "input": 1},

@@ -94,7 +94,7 @@ def test_what_goes_wrong_has_its_exit_code(command, arguments, code):
     assert ended.code == code and ended.err.count("hapax: ") == 1
 
 
-def test_a_workflow_that_fails_is_told_by_the_exit_code_of_a_wait(command, caller, fresh):
+def test_a_failed_workflow_sets_the_exit_code_of_a_wait(command, caller, fresh):
     def fails(ctx, _):
         raise ValueError("no stock")
         yield

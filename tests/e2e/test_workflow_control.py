@@ -116,7 +116,7 @@ def test_a_fork_that_makes_no_sense_says_where(caller, line, body, pointer):
     assert (answer.status, answer.json["error"], answer.json["pointer"]) == (400, "InvalidRequest", pointer)
 
 
-def test_a_fork_does_not_take_an_id_that_is_somebodys(caller, line, fresh):
+def test_a_fork_does_not_take_an_id_in_use(caller, line, fresh):
     line.begin()
     owner = caller.begin("five", fresh("owner"), queue=fresh("queue"))
 
@@ -228,7 +228,7 @@ def test_a_cancel_takes_open_steps_and_children_along(caller, fresh):
     assert (again.status, again.json["changed"]) == (200, False)
 
 
-def test_a_cancel_takes_the_turn_away_from_whoever_has_it(caller, line):
+def test_a_cancel_ends_the_lease_of_a_running_turn(caller, line):
     line.begin()
     (claim,) = line.worker.claim(["workflow"])
 
@@ -265,7 +265,7 @@ def test_a_signal_is_delivered_once_per_request_key(caller, fresh):
     assert worker.until_closed(workflow_id)["result"] == [0, 1, 2]
 
 
-def test_nobody_hears_a_signal_to_a_closed_workflow(caller, line):
+def test_a_signal_to_a_closed_workflow_is_refused(caller, line):
     line.begin().worker.until_closed(line.workflow_id)
     answer = caller.signal(line.workflow_id, "late")
     assert (answer.status, answer.json["error"]) == (409, "WorkflowClosed")

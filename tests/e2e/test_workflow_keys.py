@@ -166,7 +166,7 @@ def test_what_failed_is_not_tried_again_under_its_key(caller, target, volley, fr
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_keys_of_their_own_are_requests_of_their_own(target, volley, fresh, action):
+def test_different_keys_are_different_requests(target, volley, fresh, action):
     one = target(action)
 
     answers = volley.fire([one.request(fresh("key"), variant) for variant in range(CALLERS)])

@@ -135,7 +135,7 @@ def test_sleeps_side_effects_and_versions_are_recorded(caller, worker, fresh):
     assert kinds(caller.history(workflow_id))[:4] == ["side_effect", "version", "sleep", "fired"]
 
 
-def test_a_signal_comes_before_or_while_somebody_waits_or_too_late(caller, worker, fresh):
+def test_a_signal_arrives_before_or_during_a_wait_or_too_late(caller, worker, fresh):
     def code(ctx, _):
         first = yield ctx.wait_signal("go")
         second = yield ctx.wait_signal("go")
@@ -152,7 +152,7 @@ def test_a_signal_comes_before_or_while_somebody_waits_or_too_late(caller, worke
     assert mine.until_closed(workflow_id)["result"] == [{"n": 1}, {"n": 2}, True]
 
 
-def test_a_signal_without_a_payload_is_told_apart_from_null(caller, worker, fresh):
+def test_a_signal_without_a_payload_differs_from_null(caller, worker, fresh):
     def code(ctx, _):
         yield ctx.wait_signal("a")
         yield ctx.wait_signal("b")
@@ -340,7 +340,7 @@ def test_a_workflow_id_starts_one_workflow(caller, fresh):
     assert caller.workflow(workflow_id)["id"] == anew.json["execution"]["id"]
 
 
-def test_a_task_with_the_same_key_is_somebody_else(caller, fresh):
+def test_a_task_with_the_same_key_is_another_identity(caller, fresh):
     key = fresh("key")
     caller.begin("w", key)
 

@@ -80,7 +80,7 @@ def test_the_program_runs_with_what_the_package_depends_on(inside):
     assert inside("dpkg-query", "-W", "-f", "${Conffiles}", "hapax").split()[0] == "/etc/hapax/hapax.toml"
 
 
-def test_the_configuration_is_read_by_the_service_and_nobody_else(inside, root):
+def test_only_the_service_can_read_the_configuration(inside, root):
     assert inside("stat", "-c", "%a %U:%G", "/etc/hapax/hapax.toml").split() == ["640", "root:hapax"]
     unit = (root / "lib" / "systemd" / "system" / "hapax.service").read_text()
     assert "User=hapax\n" in unit and "UMask=0077\n" in unit and "ExecReload=" in unit

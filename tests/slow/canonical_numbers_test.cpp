@@ -123,7 +123,7 @@ std::uint64_t choose_seed() {
   return given ? std::strtoull(given, nullptr, 10) : std::random_device{}();
 }
 
-TEST(CanonicalNumbers, AreThoseOfNode) {
+TEST(CanonicalNumbers, MatchNode) {
   const std::uint64_t seed = choose_seed();
   std::cout << "seed " << seed << " (repeat with HAPAX_TEST_SEED=" << seed << ")\n";
   const std::vector<double> doubles = doubles_to_compare(seed);
