@@ -1,5 +1,5 @@
 #include "store/cache/cached_store.h"
-#include "store/answer_budget.h"
+#include "store/rules/answer_budget.h"
 
 #include <algorithm>
 #include <atomic>

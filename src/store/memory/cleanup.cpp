@@ -1,4 +1,3 @@
-#include "core/transition.h"
 #include "store/memory/verbs.h"
 
 namespace hapax::memory {
@@ -11,17 +10,7 @@ SweepOutcome sweep(Tables& tables, std::int32_t limit, Time now) {
   }
 
   SweepOutcome outcome;
-  for (const ExecutionId& id : ids) {
-    Effects effects;
-    if (tables.change(id, [&](Execution& execution) { return expire(execution, now); })) {
-      const Execution& execution = *tables.find(id);
-      effects.add_changed(execution);
-      settle_closed(tables, id, effects, now);
-    } else if (tables.find(id)->status == Status::suspended) {
-      wake_run(tables, id, effects, now);
-    }
-    outcome.effects.add(effects);
-  }
+  for (const ExecutionId& id : ids) outcome.effects.add(end_due(tables, id, now));
   outcome.more = std::ssize(ids) >= limit;
   outcome.effects.next_due.reset();
   if (!tables.due().empty() && tables.due().begin()->first > now) {
@@ -72,14 +61,13 @@ std::int64_t purge_requests(Tables& tables, std::int32_t limit, Time now) {
 PurgeOutcome purge(Tables& tables, std::int32_t limit, Time now) {
   PurgeOutcome outcome;
   for (const ExecutionId& id : over_retention(tables, limit, now)) {
-    tables.remember_report(tables.purge(id, now), now);
-    ++outcome.executions;
+    outcome.executions += purge(tables, id, now) ? 1 : 0;
   }
   outcome.identities = erase_expired(tables.ledger, limit, now, [](const LedgerEntry& entry) {
     return entry.tombstone ? entry.expires_at : std::nullopt;
   });
   outcome.requests = purge_requests(tables, limit, now);
-  tables.forget_reports(now);
+  std::erase_if(tables.reports, [&](const auto& report) { return report.second.second <= now; });
   outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
   return outcome;
 }

@@ -2,12 +2,12 @@
 
 #include <mutex>
 
-#include "store/answer_budget.h"
 #include "store/memory/activity_tables.h"
 #include "store/memory/tables.h"
 #include "store/memory/verbs.h"
-#include "store/returned_permits.h"
+#include "store/rules/answer_budget.h"
 #include "store/rules/hand_out.h"
+#include "store/rules/returned_permits.h"
 
 namespace hapax {
 namespace {

@@ -66,22 +66,6 @@ void Tables::unindex(const Execution& execution) {
   if (tasks.empty()) open_.erase(open);
 }
 
-LedgerEntry* Tables::entry_owned_by(const Execution& execution) {
-  if (!execution.identity) return nullptr;
-  const auto entry = ledger.find(execution.identity->hash);
-  return entry != ledger.end() && entry->second.owner == execution.id ? &entry->second : nullptr;
-}
-
-void Tables::give_identity(const Execution& execution) {
-  LedgerEntry& entry = ledger[execution.identity->hash];
-  entry.identity = *execution.identity;
-  entry.name_space = execution.name_space;
-  entry.owner = execution.id;
-  entry.input_hash = execution.input_hash;
-  entry.created_at = execution.created_at;
-  entry.tombstone.reset();
-}
-
 namespace {
 
 Duration retention_of_owner(const QueuePolicies& policies, const LedgerEntry& entry, const Execution* owner) {
@@ -105,9 +89,9 @@ bool Tables::may_be_purged(const Execution& execution) const {
   return is_closed(execution.status) && !(execution.parent && find(*execution.parent));
 }
 
-Execution Tables::purge(const ExecutionId& id, Time now) {
+void Tables::erase(const ExecutionId& id) {
   unindex(executions_.at(id));
-  Execution execution = std::move(executions_.extract(id).mapped());
+  const Execution execution = std::move(executions_.extract(id).mapped());
   const auto ids = ids_.find({execution.name_space, execution.kind});
   ids->second.erase(id);
   if (ids->second.empty()) ids_.erase(ids);
@@ -119,38 +103,6 @@ Execution Tables::purge(const ExecutionId& id, Time now) {
     std::erase_if(waits, [&](const auto& entry) { return entry.first.first == id; });
   }
   if (execution.parent) std::erase_if(steps_, is_it);
-  if (LedgerEntry* entry = entry_owned_by(execution)) {
-    if (entry->expires_at && *entry->expires_at > now) {
-      entry->tombstone =
-          Tombstone{execution.kind,   execution.type,       execution.queue,       execution.idempotency_key,
-                    execution.status, execution.created_at, *execution.finished_at};
-    } else {
-      ledger.erase(execution.identity->hash);
-    }
-  }
-  return execution;
-}
-
-void Tables::remember_report(const Execution& closed, Time now) {
-  const Time until = *closed.finished_at + kReportMemory;
-  if (until <= now) return;
-  if (auto report = closing_report(closed)) reports_.insert_or_assign(closed.id, std::pair(*std::move(report), until));
-}
-
-const ClosingReport* Tables::report_before(const Report& report, Time now) const {
-  const auto found = reports_.find(report.token.execution);
-  if (found == reports_.end() || found->second.second <= now) return nullptr;
-  return is_repeated_by(found->second.first, report) ? &found->second.first : nullptr;
-}
-
-void Tables::forget_reports(Time now) {
-  std::erase_if(reports_, [&](const auto& entry) { return entry.second.second <= now; });
-}
-
-std::optional<Execution> Tables::purge_if_unretained(const ExecutionId& id, Time now) {
-  const Execution& execution = executions_.at(id);
-  if (!may_be_purged(execution) || policies->retention(execution) != Duration::zero()) return std::nullopt;
-  return purge(id, now);
 }
 
 }  // namespace hapax::memory

@@ -17,7 +17,7 @@
 #include "core/ledger.h"
 #include "core/policy.h"
 #include "core/rate.h"
-#include "store/rules/workflow.h"
+#include "store/rules/rows.h"
 #include "store/store.h"
 
 namespace hapax::memory {
@@ -73,32 +73,18 @@ class Tables {
     return transition(execution);
   }
 
-  // The ledger entry of an execution while that owns it.
-  LedgerEntry* entry_owned_by(const Execution& execution);
-
-  // Makes the execution the owner of its identity. What the entry had as its expiry stays.
-  void give_identity(const Execution& execution);
-
   bool is_live(const LedgerEntry& entry, Time now) const;
   std::optional<Time> dies_at(const LedgerEntry& entry) const;
 
   // Steps stay as long as their workflow does.
   bool may_be_purged(const Execution& execution) const;
 
-  // Deletes a closed execution. Its ledger entry goes with it, or stays as a tombstone if it has time left.
-  Execution purge(const ExecutionId& id, Time now);
-
-  // Deletes the execution if it has just been closed and its retention is nothing; gives back what it was.
-  std::optional<Execution> purge_if_unretained(const ExecutionId& id, Time now);
-
-  // Keeps what a repeated report must be answered with, where the execution that it closed goes early.
-  void remember_report(const Execution& closed, Time now);
-  const ClosingReport* report_before(const Report& report, Time now) const;
-  void forget_reports(Time now);
+  void erase(const ExecutionId& id);
 
   std::map<IdentityHash, LedgerEntry> ledger;
   std::map<QueueName, RateState> rates;
   std::map<std::pair<std::string, std::string>, StoredRequest> requests;  // by namespace, request key
+  std::map<ExecutionId, std::pair<ClosingReport, Time>> reports;          // until when
   std::map<std::tuple<std::string, SettingDocument::Kind, std::string>, std::string> settings;
   std::map<ExecutionId, std::vector<Event>> histories;         // by run
   std::map<std::pair<ExecutionId, std::int32_t>, Wait> waits;  // by run and step
@@ -132,7 +118,6 @@ class Tables {
   std::multimap<ExecutionId, ExecutionId> steps_;
   Closed closed_;
   TimeOrder due_;
-  std::map<ExecutionId, std::pair<ClosingReport, Time>> reports_;  // until when
 };
 
 }  // namespace hapax::memory

@@ -5,10 +5,6 @@
 
 namespace hapax::memory {
 
-// After a transition: if it closed the execution, tells the workflows that waited for it, and deletes what has no
-// retention. Gives back what was deleted.
-std::optional<Execution> settle_closed(Tables& tables, const ExecutionId& id, Effects& effects, Time now);
-
 SubmitOutcome submit(Tables& tables, const Submission& submission, Time now);
 ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now);
 // Hands out what has become claimable; gives back what was handed out.
@@ -19,7 +15,8 @@ ControlOutcome control(Tables& tables, const ControlRequest& request, Time now);
 SweepOutcome sweep(Tables& tables, std::int32_t limit, Time now);
 PurgeOutcome purge(Tables& tables, std::int32_t limit, Time now);
 std::int64_t purge_requests(Tables& tables, std::int32_t limit, Time now);
-void wake_run(Tables& tables, const ExecutionId& id, Effects& effects, Time now);  // a suspended one that is due
+Effects end_due(Tables& tables, const ExecutionId& id, Time now);
+bool purge(Tables& tables, const ExecutionId& id, Time now);  // one that is past its retention
 std::optional<ExecutionId> latest_run(const Tables& tables, const std::string& name_space,
                                       const std::string& workflow_id);
 TurnOutcome commit_turn(Tables& tables, const Turn& turn, Time now);

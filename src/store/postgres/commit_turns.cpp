@@ -294,7 +294,7 @@ std::vector<TurnOutcome> commit_locked(Runner& runner, std::span<const Turn> tur
     workspace.lock_runs(runs, ending, steps);
     PostgresRows rows(workspace);
     std::vector<TurnOutcome> outcomes;
-    for (const Turn& turn : turns) outcomes.push_back(hapax::commit_turn(rows, turn));
+    for (const Turn& turn : turns) outcomes.push_back(rules::commit_turn(rows, turn));
     hand_out(workspace, waiters, turns, outcomes);
     return outcomes;
   });

@@ -5,10 +5,11 @@
 #include <map>
 #include <numeric>
 
-#include "core/transition.h"
+#include "store/postgres/run_rows.h"
 #include "store/postgres/sealed.h"
 #include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
+#include "store/rules/finish.h"
 
 namespace hapax::postgres {
 
@@ -127,98 +128,6 @@ std::vector<std::size_t> complete_running(Runner& runner, By by, std::span<const
   return rest;
 }
 
-const Statement kClosingReports{
-    "closing_reports",
-    "SELECT id, attempt, secret, said, status, queue_no, had_concurrency_key FROM closing_reports"
-    " WHERE id = ANY($1::uuid[]) AND expires_at > $2::int8"};
-
-using ClosingReports = std::map<ExecutionId, ClosingReport>;
-
-// Of those reports whose execution is gone: what closed it.
-ClosingReports read_closing_reports(Workspace& workspace, const std::vector<ExecutionId>& ids) {
-  ClosingReports found;
-  Array gone(Type::uuid);
-  for (const ExecutionId& id : ids) {
-    if (!workspace.find(id)) gone.raw(id);
-  }
-  if (gone.size() == 0) return found;
-  Parameters parameters;
-  parameters.array(std::move(gone)).time(workspace.now());
-  const Rows rows = workspace.connection().run(kClosingReports, parameters);
-  for (int i = 0; i < rows.size(); ++i) {
-    Cells cells(rows, i);
-    const auto id = cells.raw<ExecutionId>();
-    ClosingReport& report = found[id];
-    report.token.execution = id;
-    report.token.attempt = static_cast<std::int32_t>(cells.integer());
-    report.token.secret = cells.raw<LeaseSecret>();
-    report.said = cells.raw<InputHash>().bytes;
-    report.status = cells.word<Status>();
-    const auto queue_no = static_cast<std::int32_t>(cells.integer());
-    workspace.queues().look_up(workspace.connection(), std::vector{queue_no});
-    const QueueName name = workspace.queues().name_of(queue_no);
-    report.name_space = name.name_space;
-    report.queue = name.queue;
-    report.had_concurrency_key = cells.boolean();
-  }
-  return found;
-}
-
-FinishOutcome answer_again(const ClosingReports& before, const Report& report) {
-  FinishOutcome outcome;
-  const auto found = before.find(report.token.execution);
-  if (found == before.end() || !is_repeated_by(found->second, report)) return outcome;
-  outcome.accepted = true;
-  outcome.status = found->second.status;
-  outcome.name_space = found->second.name_space;
-  outcome.queue = found->second.queue;
-  outcome.had_concurrency_key = found->second.had_concurrency_key;
-  return outcome;
-}
-
-FinishOutcome finish_locked(Workspace& workspace, const Report& report, ClosingReports& before) {
-  FinishOutcome outcome;
-  const ExecutionId& id = report.token.execution;
-  Row* row = workspace.find(id);
-  if (!row) return answer_again(before, report);
-  Execution& execution = row->execution;
-  const TokenCheck token = check_token(execution, report.token, report.name_space);
-  if (token == TokenCheck::stale || execution.kind == Kind::workflow) return outcome;  // a turn is committed
-  if (token == TokenCheck::repeated && !says_the_same(execution, report)) return outcome;
-  if (token == TokenCheck::current) apply(execution, report, workspace.now());
-
-  outcome.accepted = true;
-  outcome.status = execution.status;
-  outcome.name_space = execution.name_space;
-  outcome.queue = execution.queue;
-  outcome.had_concurrency_key = execution.concurrency_key.has_value();
-  if (execution.status == Status::pending) outcome.run_at = execution.run_at;
-  if (token != TokenCheck::current) return outcome;
-  const std::int32_t queue_no = row->queue_no;
-  outcome.purged = workspace.settle(id, outcome.effects);
-  if (outcome.purged) {
-    workspace.remember_report(*outcome.purged, queue_no);
-    if (auto closing = closing_report(*outcome.purged)) before.insert_or_assign(id, *std::move(closing));
-  }
-  return outcome;
-}
-
-ExtendOutcome extend_locked(Workspace& workspace, const Extension& extension) {
-  ExtendOutcome outcome;
-  const ExecutionId& id = extension.token.execution;
-  Row* row = workspace.find(id);
-  if (!row || check_token(row->execution, extension.token, extension.name_space) != TokenCheck::current) return outcome;
-  Execution& execution = row->execution;
-  const bool gives_back = extension.lease <= Duration(0);
-  gives_back ? give_back(execution, workspace.now()) : extend_lease(execution, extension.lease, workspace.now());
-  outcome.ok = true;
-  outcome.cancel_requested = execution.cancel_requested_at.has_value();
-  outcome.lease_expires_at = execution.lease_expires_at;
-  if (gives_back) outcome.effects.add_changed(execution);
-  gives_back ? static_cast<void>(workspace.settle(id, outcome.effects)) : workspace.changed(*row);
-  return outcome;
-}
-
 }  // namespace
 
 std::vector<FinishOutcome> finish(Runner& runner, std::span<const Report> reports, Waiters& waiters) {
@@ -233,8 +142,9 @@ std::vector<FinishOutcome> finish(Runner& runner, std::span<const Report> report
     for (const std::size_t i : rest) ids.push_back(reports[i].token.execution);
     runner.transact([&](Workspace& workspace) {
       workspace.lock_with_runs(ids);
-      ClosingReports before = read_closing_reports(workspace, ids);
-      for (const std::size_t i : rest) outcomes[i] = finish_locked(workspace, reports[i], before);
+      workspace.read_reports(ids);
+      PostgresRows rows(workspace);
+      for (const std::size_t i : rest) outcomes[i] = rules::finish(rows, reports[i]);
       hand_out(workspace, waiters, reports, outcomes);
       return true;
     });
@@ -255,8 +165,9 @@ std::vector<ExtendOutcome> extend(Runner& runner, std::span<const Extension> ext
   }
   return runner.transact([&](Workspace& workspace) {
     gives_back ? workspace.lock(ids, Workspace::Extent::state) : workspace.lock_open(ids);
+    PostgresRows rows(workspace);
     std::vector<ExtendOutcome> outcomes;
-    for (const Extension& extension : extensions) outcomes.push_back(extend_locked(workspace, extension));
+    for (const Extension& extension : extensions) outcomes.push_back(rules::extend(rows, extension));
     for (const ReturnedPermits& permits : returned_permits(extensions, outcomes, workspace.policies())) {
       take_back(workspace, permits);
     }

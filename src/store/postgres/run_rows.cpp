@@ -2,13 +2,17 @@
 
 #include <algorithm>
 
-#include "store/postgres/verbs.h"
-#include "store/rules/workflow.h"
+#include "store/rules/submit.h"
 
 namespace hapax::postgres {
 
 std::optional<Execution> PostgresRows::load(const ExecutionId& id) {
   const Row* row = workspace_.load(id);
+  return row ? std::optional(row->execution) : std::nullopt;
+}
+
+std::optional<Execution> PostgresRows::load_state(const ExecutionId& id) {
+  const Row* row = workspace_.find(id);
   return row ? std::optional(row->execution) : std::nullopt;
 }
 
@@ -22,9 +26,7 @@ std::optional<ExecutionId> PostgresRows::latest_run(const std::string& name_spac
   return latest;
 }
 
-std::vector<ExecutionId> PostgresRows::steps_of(const ExecutionId& run) { return workspace_.lock_open_steps(run); }
-
-void PostgresRows::insert(const Execution& execution) {
+void PostgresRows::insert(const Execution& execution, std::optional<Duration>) {
   Row row;
   row.execution = execution;
   row.queue_no = workspace_.queue_no({execution.name_space, execution.queue, execution.kind});
@@ -41,22 +43,23 @@ SubmitOutcome PostgresRows::submit(const Submission& submission) {
   std::vector<IdentityHash> hashes;
   if (submission.execution.identity) hashes.push_back(submission.execution.identity->hash);
   workspace_.lock_identities(std::move(hashes), {submission.execution.id});
-  return submit_locked(workspace_, submission);
+  return rules::submit(*this, submission);
 }
 
-void PostgresRows::purge_if_unretained(const ExecutionId& id) { erased_ = workspace_.erase_if_unretained(id); }
-
-std::optional<ExecutionId> PostgresRows::live_owner(const IdentityHash& hash) {
-  workspace_.lock_identities({hash}, {});
-  const LedgerEntry* entry = workspace_.entry(hash);
-  return entry && workspace_.is_live(*entry) ? std::optional(entry->owner) : std::nullopt;
-}
-
-void PostgresRows::give_identity(const Execution& execution) {
+const LedgerEntry* PostgresRows::lock_entry(const Execution& execution) {
   const IdentityHash& hash = execution.identity->hash;
-  workspace_.lock_identities({hash}, {});
-  const LedgerEntry* entry = workspace_.entry(hash);
-  workspace_.put_entry(execution, entry ? entry->expires_at : std::nullopt);
+  if (!workspace_.has_locked(hash)) workspace_.lock_identities({hash}, {});
+  return workspace_.entry(hash);
+}
+
+const Execution* PostgresRows::owner(const LedgerEntry& entry) {
+  const Row* owner = entry.tombstone ? nullptr : workspace_.load(entry.owner);
+  return owner ? &owner->execution : nullptr;
+}
+
+const Execution* PostgresRows::stored(const ExecutionId& id, const LedgerEntry*) {
+  const Row* row = workspace_.find(id);
+  return row ? &row->execution : nullptr;
 }
 
 void PostgresRows::append(const ExecutionId& run, const std::vector<Event>& events) {

@@ -11,7 +11,7 @@
 #include "core/workflow.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/rows.h"
-#include "store/rules/run_rows.h"
+#include "store/rules/rows.h"
 
 namespace hapax::postgres {
 

@@ -10,10 +10,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/transition.h"
-#include "store/answer_budget.h"
+#include "store/postgres/run_rows.h"
 #include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
+#include "store/rules/answer_budget.h"
 #include "store/rules/new_execution.h"
 #include "store/rules/submit.h"
 
@@ -92,39 +92,6 @@ using Added = std::unordered_map<ExecutionId, Spot>;
 QueueName queue_of(const Submission& submission) {
   return {submission.execution.name_space, submission.execution.queue, submission.execution.kind};
 }
-
-class SubmissionRows final : public rules::SubmitRows {
- public:
-  explicit SubmissionRows(Workspace& workspace) : workspace_(workspace) {}
-
-  Time now() override { return workspace_.now(); }
-  const QueuePolicies& policies() override { return workspace_.policies(); }
-
-  const LedgerEntry* entry(const Execution& execution) override { return workspace_.entry(execution.identity->hash); }
-  const Execution* owner(const LedgerEntry& entry) override { return workspace_.owner_of(entry); }
-  const Execution* stored(const ExecutionId& id, const LedgerEntry*) override {
-    const Row* row = workspace_.find(id);
-    return row ? &row->execution : nullptr;
-  }
-
-  Effects cancel(const ExecutionId& id) override {
-    Execution& owner = workspace_.find(id)->execution;
-    const Duration grace = policies().of(owner.name_space, owner.queue).cancel_grace;
-    Effects effects;
-    if (request_cancel(owner, grace, now())) workspace_.settle(id, effects);
-    return effects;
-  }
-  void add(const Submission& submission, const Execution& execution, const std::optional<LedgerEntry>& entry) override {
-    if (entry) workspace_.put_entry(execution, entry->expires_at);
-    Row row;
-    row.execution = execution;
-    row.queue_no = workspace_.queue_no(queue_of(submission));
-    workspace_.add(std::move(row));
-  }
-
- private:
-  Workspace& workspace_;
-};
 
 // Tells the items of a batch apart: what an earlier one has touched must wait for it.
 class Touched {
@@ -336,7 +303,7 @@ class SubmitBatch {
     return runner_.read([&](Workspace& workspace) {
       budget_ = before;
       workspace.read_identities(hashes, ids);
-      SubmissionRows rows(workspace);
+      PostgresRows rows(workspace);
       std::vector<std::size_t> rest;
       Touched touched;
       std::size_t known = 0;
@@ -368,9 +335,10 @@ class SubmitBatch {
     runner_.transact([&](Workspace& workspace) {
       budget_ = budget_before;
       workspace.lock_identities(hashes, ids);
+      PostgresRows rows(workspace);
       std::set<ExecutionId> ready;
       for (const std::size_t i : items) {
-        outcomes_[i] = budget_.bound(submissions_[i], submit_locked(workspace, submissions_[i]));
+        outcomes_[i] = budget_.bound(submissions_[i], rules::submit(rows, submissions_[i]));
         add_ready(submissions_[i], outcomes_[i], ready);
       }
       waiters_.outcomes = before;
@@ -390,11 +358,6 @@ class SubmitBatch {
 };
 
 }  // namespace
-
-SubmitOutcome submit_locked(Workspace& workspace, const Submission& submission) {
-  SubmissionRows rows(workspace);
-  return rules::submit(rows, submission);
-}
 
 std::vector<SubmitOutcome> Submit::operator()(std::span<const Submission> submissions, Waiters& waiters) {
   if (submissions.empty()) return {};

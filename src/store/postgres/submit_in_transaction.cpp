@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "store/postgres/postgres_store.h"
+#include "store/postgres/run_rows.h"
 #include "store/postgres/schema.h"
 #include "store/postgres/url.h"
 #include "store/postgres/verbs.h"
@@ -80,10 +81,7 @@ SubmitOutcome submit_within(Visit& visit, const std::string& schema, const Submi
   }
   QueueBook queues;
   Workspace workspace(connection, queues, policies, nullptr);
-  std::vector<IdentityHash> hashes;
-  if (submission.execution.identity) hashes.push_back(submission.execution.identity->hash);
-  workspace.lock_identities(hashes, {submission.execution.id});
-  SubmitOutcome outcome = submit_locked(workspace, submission);
+  SubmitOutcome outcome = PostgresRows(workspace).submit(submission);
   workspace.write();
   connection.run(notification(), Parameters().bytes(""));
   return outcome;

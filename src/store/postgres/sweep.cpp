@@ -2,10 +2,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/transition.h"
 #include "store/postgres/run_rows.h"
 #include "store/postgres/verbs.h"
-#include "store/rules/workflow.h"
+#include "store/rules/close.h"
 
 namespace hapax::postgres {
 
@@ -87,21 +86,6 @@ std::vector<ExecutionId> over_retention(Workspace& workspace, std::int32_t limit
   return ids_in(connection.run(kOverRetention, parameters));
 }
 
-Effects sweep_one(Workspace& workspace, const ExecutionId& id) {
-  Effects effects;
-  Row* row = workspace.find(id);
-  if (!row) return effects;
-  Execution& execution = row->execution;
-  if (expire(execution, workspace.now())) {
-    effects.add_changed(execution);
-    workspace.settle(id, effects);
-  } else if (execution.status == Status::suspended && execution.due_at() && *execution.due_at() <= workspace.now()) {
-    PostgresRows rows(workspace);
-    wake_due(rows, execution, effects);
-  }
-  return effects;
-}
-
 // An identity is locked before its tombstone is looked at, as by everybody else.
 std::int64_t purge_tombstones(Workspace& workspace, std::int32_t limit) {
   Connection& connection = workspace.connection();
@@ -169,16 +153,15 @@ SweepOutcome Sweep::operator()(std::int32_t limit) {
     outcome = runner_.transact([&](Workspace& workspace) {
       SweepOutcome swept;
       workspace.lock_with_runs(ids);
-      for (const ExecutionId& id : ids) {
-        swept.effects.add(sweep_one(workspace, id));
-      }
+      PostgresRows rows(workspace);
+      for (const ExecutionId& id : ids) swept.effects.add(rules::end_due(rows, id));
       workspace.write();
       const bool from_beginning = pace_.may_begin_at_the_beginning();
       // There may be more of what is due: then there is no word of what comes after.
       const Time begin = from_beginning ? kBeginning : found.now - kLooseEnd;
       const Time end = from_beginning ? kEnd : found.now + kSoon;
-      const Rows rows = workspace.connection().run(kNextDue, Parameters().time(begin).time(end).int8(1));
-      found.next_due = Cells(rows, 0).time_if();
+      const Rows next = workspace.connection().run(kNextDue, Parameters().time(begin).time(end).int8(1));
+      found.next_due = Cells(next, 0).time_if();
       return swept;
     });
   }
@@ -195,13 +178,8 @@ PurgeOutcome purge(Runner& runner, std::int32_t limit) {
     PurgeOutcome outcome;
     const std::vector<ExecutionId> ids = over_retention(workspace, limit);
     workspace.lock(ids, Workspace::Extent::whole);
-    for (const ExecutionId& id : ids) {
-      Row* row = workspace.find(id);
-      if (!row || !is_closed(row->execution.status)) continue;
-      workspace.erase(*row);
-      workspace.remember_report(row->execution, row->queue_no);
-      ++outcome.executions;
-    }
+    PostgresRows rows(workspace);
+    for (const ExecutionId& id : ids) outcome.executions += rules::purge(rows, id) ? 1 : 0;
     workspace.write();
     outcome.identities = purge_tombstones(workspace, limit);
     outcome.requests = erase_requests(workspace, limit);

@@ -11,7 +11,7 @@
 
 #include "store/postgres/runner.h"
 #include "store/postgres/scan_pace.h"
-#include "store/returned_permits.h"
+#include "store/rules/returned_permits.h"
 
 namespace hapax::postgres {
 
@@ -26,8 +26,6 @@ class Submit {
   Runner& runner_;
   std::atomic<Expected> expected_ = Expected::mostly_new;  // as the last ones were
 };
-// One submission in a workspace whose identities are locked.
-SubmitOutcome submit_locked(Workspace& workspace, const Submission& submission);
 
 // Gives a queue its permits back, within the transaction of the workspace.
 void take_back(Workspace& workspace, const ReturnedPermits& permits);

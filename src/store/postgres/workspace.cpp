@@ -67,6 +67,11 @@ const Statement kReadHeld{"read_held",
                                       row_columns(true), lookup("identities", "hash", "g.hash", "i"),
                                       lookup("executions", "id", "i.owner", "e"), lookup_state())};
 
+const Statement kClosingReports{
+    "closing_reports",
+    "SELECT id, attempt, secret, said, status, queue_no, had_concurrency_key FROM closing_reports"
+    " WHERE id = ANY($1::uuid[]) AND expires_at > $2::int8"};
+
 Parameters ids_of(const std::vector<ExecutionId>& ids) {
   Array array(Type::uuid);
   for (const ExecutionId& id : ids) array.raw(id);
@@ -412,6 +417,33 @@ void Workspace::check_owners(const std::vector<IdentityHash>& hashes) {
   }
 }
 
+void Workspace::read_reports(const std::vector<ExecutionId>& ids) {
+  Array gone(Type::uuid);
+  for (const ExecutionId& id : ids) {
+    if (!find(id)) gone.raw(id);
+  }
+  if (gone.size() == 0) return;
+  Parameters parameters;
+  parameters.array(std::move(gone)).time(now());
+  const Rows rows = connection_.run(kClosingReports, parameters);
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    const auto id = cells.raw<ExecutionId>();
+    ClosingReport& report = reports_[id].report;
+    report.token.execution = id;
+    report.token.attempt = static_cast<std::int32_t>(cells.integer());
+    report.token.secret = cells.raw<LeaseSecret>();
+    report.said = cells.raw<InputHash>().bytes;
+    report.status = cells.word<Status>();
+    const auto queue_no = static_cast<std::int32_t>(cells.integer());
+    queues_.look_up(connection_, std::vector{queue_no});
+    const QueueName name = queues_.name_of(queue_no);
+    report.name_space = name.name_space;
+    report.queue = name.queue;
+    report.had_concurrency_key = cells.boolean();
+  }
+}
+
 // ---- the picture
 
 Row* Workspace::find(const ExecutionId& id) {
@@ -424,14 +456,14 @@ LedgerEntry* Workspace::entry(const IdentityHash& hash) {
   return found == entries_.end() || !found->second.entry ? nullptr : &*found->second.entry;
 }
 
-LedgerEntry* Workspace::entry_owned_by(const Execution& execution) {
-  LedgerEntry* found = execution.identity ? entry(execution.identity->hash) : nullptr;
-  return found && found->owner == execution.id ? found : nullptr;
-}
-
 const Execution* Workspace::owner_of(const LedgerEntry& entry) {
   const Row* owner = entry.tombstone ? nullptr : find(entry.owner);
   return owner ? &owner->execution : nullptr;
+}
+
+std::optional<ClosingReport> Workspace::report(const ExecutionId& id) const {
+  const auto found = reports_.find(id);
+  return found == reports_.end() ? std::nullopt : std::optional(found->second.report);
 }
 
 Duration Workspace::retention_of_owner(const LedgerEntry& entry, const Execution* owner) {

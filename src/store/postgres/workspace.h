@@ -63,13 +63,16 @@ class Workspace {
   void read_identities(const std::vector<IdentityHash>& hashes, const std::vector<ExecutionId>& ids);
   // One execution, locked by now.
   Row* load(const ExecutionId& id);
+  // The reports that closed those of these executions which are gone.
+  void read_reports(const std::vector<ExecutionId>& ids);
 
   // ---- the picture
 
   Row* find(const ExecutionId& id);  // null: there is none
   LedgerEntry* entry(const IdentityHash& hash);
-  LedgerEntry* entry_owned_by(const Execution& execution);
+  bool has_locked(const IdentityHash& hash) const { return entries_.contains(hash); }
   const Execution* owner_of(const LedgerEntry& entry);
+  std::optional<ClosingReport> report(const ExecutionId& id) const;  // read or kept
   bool is_live(const LedgerEntry& entry);
   std::optional<Time> dies_at(const LedgerEntry& entry);
 
@@ -77,14 +80,9 @@ class Workspace {
 
   void add(Row row);
   void changed(Row& row);
-  // After a transition: the row is written, its slot goes to the next of its concurrency key, workflows that wait for
-  // it hear of its end; and if it is closed and its retention is nothing, it is deleted. Gives back what was deleted.
-  std::optional<Execution> settle(const ExecutionId& id, Effects& effects);
-  void erase(Row& row);
-  std::optional<Execution> erase_if_unretained(const ExecutionId& id);
-  // Keeps what a repeated report must be answered with, where the execution that it closed goes early.
-  void remember_report(const Execution& closed, std::int32_t queue_no);
-  void put_entry(const Execution& owner, std::optional<Time> expires_at);
+  void erase(Row& row);  // with all that it has but its identity
+  void keep_report(const ClosingReport& report, Time until);
+  void put_entry(const LedgerEntry& entry);
   void remove_entry(const IdentityHash& hash);
 
   // What happens in the tables of workflows, gathered.
@@ -113,8 +111,7 @@ class Workspace {
   };
   struct Reported {
     ClosingReport report;
-    std::int32_t queue_no = 0;
-    Time until;
+    std::optional<Time> until;  // absent: it is stored
   };
 
   void lock(std::vector<ExecutionId> ids, Extent extent, bool with_runs, std::vector<ExecutionId> runs,
@@ -138,8 +135,8 @@ class Workspace {
   Slot& slot_of(const Row& row) { return rows_.at(row.execution.id); }
   Duration retention_of_owner(const LedgerEntry& entry, const Execution* owner);
   bool has_run(const Row& row);  // it is a step, and the run that has it is there
-  bool is_unretained(const Row& row);
 
+  void free_slot(const Row& row);
   void write_entries();
   void write_rows();
   void write_reports();
@@ -154,7 +151,7 @@ class Workspace {
   std::set<IdentityHash> asked_;  // for, in the ledger
   std::map<IdentityHash, EntrySlot> entries_;
   std::set<std::pair<std::int32_t, std::string>> freed_;  // slots of concurrency keys, by queue
-  std::vector<Reported> reported_;
+  std::map<ExecutionId, Reported> reports_;
   std::set<ExecutionId> absent_;  // nobody but this transaction can create them
   RunChanges runs_;
 };

@@ -3,9 +3,7 @@
 
 #include <utility>
 
-#include "store/postgres/run_rows.h"
 #include "store/postgres/workspace.h"
-#include "store/rules/workflow.h"
 
 namespace hapax::postgres {
 
@@ -107,62 +105,28 @@ void Workspace::add(Row row) {
   rows_.insert_or_assign(id, Slot{std::move(row), true});
 }
 
-// A slot of a concurrency key is free whenever one of its executions does not run, whether it ran before or not.
 void Workspace::changed(Row& row) {
   slot_of(row).is_changed = true;
-  const Execution& execution = row.execution;
-  if (execution.concurrency_key && execution.status != Status::running) {
-    freed_.emplace(row.queue_no, *execution.concurrency_key);
-  }
+  free_slot(row);
 }
 
-bool Workspace::is_unretained(const Row& row) {
-  if (policies_.retention(row.execution) != Duration::zero()) return false;
-  return !has_run(row);
+void Workspace::erase(Row& row) {
+  slot_of(row).is_erased = true;
+  free_slot(row);
+}
+
+// A slot of a concurrency key is free whenever one of its executions does not run, whether it ran before or not.
+void Workspace::free_slot(const Row& row) {
+  const Execution& execution = row.execution;
+  const bool runs = execution.status == Status::running && !slot_of(row).is_erased;
+  if (execution.concurrency_key && !runs) freed_.emplace(row.queue_no, *execution.concurrency_key);
 }
 
 // Under the run's lock: whoever deletes it frees its closed steps, or this one sees that it is gone.
 bool Workspace::has_run(const Row& row) { return row.execution.parent && load(*row.execution.parent); }
 
-std::optional<Execution> Workspace::settle(const ExecutionId& id, Effects& effects) {
-  Row& row = *find(id);
-  changed(row);
-  if (!is_closed(row.execution.status)) return std::nullopt;
-  if (!concerns_workflows(row.execution)) return erase_if_unretained(id);
-  PostgresRows rows(*this);
-  after_close(rows, Execution(row.execution), effects);
-  return rows.take_erased();
-}
-
-std::optional<Execution> Workspace::erase_if_unretained(const ExecutionId& id) {
-  Row* row = load(id);
-  if (!row || !is_closed(row->execution.status) || !is_unretained(*row)) return std::nullopt;
-  if (row->execution.identity) lock_identities({row->execution.identity->hash}, {});
-  Execution erased = row->execution;
-  erase(*row);
-  return erased;
-}
-
-void Workspace::erase(Row& row) {
-  const Execution& execution = row.execution;
-  if (LedgerEntry* entry = entry_owned_by(execution)) {
-    if (entry->expires_at && *entry->expires_at > now()) {
-      describe(*entry, execution);
-      entry->tombstone =
-          Tombstone{execution.kind,   execution.type,       execution.queue,       execution.idempotency_key,
-                    execution.status, execution.created_at, *execution.finished_at};
-      entries_.at(execution.identity->hash).is_changed = true;
-    } else {
-      remove_entry(execution.identity->hash);
-    }
-  }
-  slot_of(row).is_erased = true;
-}
-
-void Workspace::remember_report(const Execution& closed, std::int32_t queue_no) {
-  const Time until = *closed.finished_at + kReportMemory;
-  if (until <= now()) return;
-  if (auto report = closing_report(closed)) reported_.push_back({*std::move(report), queue_no, until});
+void Workspace::keep_report(const ClosingReport& report, Time until) {
+  reports_.insert_or_assign(report.token.execution, Reported{report, until});
 }
 
 std::vector<const Execution*> Workspace::new_executions() {
@@ -181,12 +145,10 @@ std::vector<ExecutionId> Workspace::erased_executions() {
   return found;
 }
 
-void Workspace::put_entry(const Execution& owner, std::optional<Time> expires_at) {
-  EntrySlot& slot = entries_[owner.identity->hash];
+void Workspace::put_entry(const LedgerEntry& entry) {
+  EntrySlot& slot = entries_[entry.identity.hash];
   slot.is_changed = true;
-  LedgerEntry& entry = slot.entry.emplace();
-  describe(entry, owner);
-  entry.expires_at = expires_at;
+  slot.entry = entry;
 }
 
 void Workspace::remove_entry(const IdentityHash& hash) {
@@ -278,23 +240,25 @@ void Workspace::write_rows() {
 }
 
 void Workspace::write_reports() {
-  if (reported_.empty()) return;
   Columns columns(kReportColumns);
-  for (const auto& [report, queue_no, until] : reported_) {
+  for (auto& [id, reported] : reports_) {
+    const std::optional<Time> until = std::exchange(reported.until, std::nullopt);
+    if (!until) continue;
+    const ClosingReport& report = reported.report;
     columns.begin_row();
     columns.next().raw(report.token.execution);
-    columns.next().time(until);
+    columns.next().time(*until);
     columns.next().integer(report.token.attempt);
     columns.next().raw(report.token.secret);
     columns.next().bytes({reinterpret_cast<const char*>(report.said.data()), report.said.size()});
     columns.next().word(report.status);
-    columns.next().integer(queue_no);
+    columns.next().integer(queue_no({report.name_space, report.queue, Kind::task}));
     columns.next().boolean(report.had_concurrency_key);
   }
+  if (columns.rows() == 0) return;
   // So that the table does not wait for a cleanup to stay small.
-  connection_.send_silently(forget_reports(), Parameters().time(now()).int8(2 * std::ssize(reported_)));
+  connection_.send_silently(forget_reports(), Parameters().time(now()).int8(2 * columns.rows()));
   send_if_any(connection_, kPutReports, columns);
-  reported_.clear();
 }
 
 // Under the lock of the queues, as claims count: whoever has just been parked is seen here, or has seen the free slot.

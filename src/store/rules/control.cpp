@@ -1,20 +1,22 @@
 #include "core/transition.h"
+#include "store/rules/close.h"
 #include "store/rules/step.h"
+#include "store/rules/submit.h"
 #include "store/rules/workflow.h"
 
-namespace hapax {
+namespace hapax::rules {
 
 namespace {
 
 // The run that a child has come to by now.
-std::optional<Execution> latest(RunRows& rows, const ExecutionId& id) {
+std::optional<Execution> latest(Rows& rows, const ExecutionId& id) {
   auto execution = rows.load(id);
   while (execution && execution->run.continued_as) execution = rows.load(*execution->run.continued_as);
   return execution;
 }
 
 // A task or child that the history tells nothing of yet: the run waits for it again.
-void await_again(RunRows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes, Effects& effects) {
+void await_again(Rows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes, Effects& effects) {
   auto step = latest(rows, *command.execution);
   if (!step) {
     outcomes.push_back(expired(command.step));
@@ -40,20 +42,20 @@ void await_again(RunRows& rows, Execution& run, const Event& command, std::vecto
 }
 
 // Makes it the owner of its identity again, unless another is by now.
-bool taken_by_another(RunRows& rows, const Execution& execution, ControlOutcome& outcome) {
+bool taken_by_another(Rows& rows, const Execution& execution, ControlOutcome& outcome) {
   if (!execution.identity) return false;
-  const auto owner = rows.live_owner(execution.identity->hash);
-  if (owner && *owner != execution.id) {
+  const LedgerEntry* entry = rows.lock_entry(execution);
+  if (entry && entry->owner != execution.id && is_held(rows, *entry)) {
     outcome.kind = ControlOutcome::Kind::identity_taken;
-    outcome.other = owner;
+    outcome.other = entry->owner;
     return true;
   }
-  rows.give_identity(execution);
+  give_identity(rows, execution);
   return false;
 }
 
 // Ends at once what still runs of steps that were taken out: its outcome must not meet another step of that number.
-void end_removed(RunRows& rows, const Execution& run, Effects& effects) {
+void end_removed(Rows& rows, const Execution& run, Effects& effects) {
   for (const ExecutionId& id : rows.steps_of(run.id)) {
     auto step = rows.load(id);
     if (!step || is_closed(step->status) || step->step <= run.run.steps) continue;
@@ -69,7 +71,7 @@ void end_removed(RunRows& rows, const Execution& run, Effects& effects) {
 }
 
 // Begins again to wait for every step that nothing has come of. Gives what has come meanwhile.
-std::vector<Event> wait_again(RunRows& rows, Execution& run, const std::vector<Event>& events, Effects& effects) {
+std::vector<Event> wait_again(Rows& rows, Execution& run, const std::vector<Event>& events, Effects& effects) {
   std::vector<bool> settled(static_cast<std::size_t>(run.run.steps) + 1);
   for (const Event& event : events) {
     if (is_outcome(event) && event.step <= run.run.steps) settled.at(static_cast<std::size_t>(event.step)) = true;
@@ -88,7 +90,7 @@ std::vector<Event> wait_again(RunRows& rows, Execution& run, const std::vector<E
 
 }  // namespace
 
-ControlOutcome cancel(RunRows& rows, Execution target) {
+ControlOutcome cancel(Rows& rows, Execution target) {
   ControlOutcome outcome;
   outcome.execution = target.id;
   outcome.changed = cancel_open(rows, target, outcome.effects);
@@ -96,7 +98,7 @@ ControlOutcome cancel(RunRows& rows, Execution target) {
   return outcome;
 }
 
-ControlOutcome retry(RunRows& rows, Execution target) {
+ControlOutcome retry(Rows& rows, Execution target) {
   if (target.kind == Kind::workflow) return resume(rows, std::move(target));
   ControlOutcome outcome;
   outcome.execution = target.id;
@@ -113,7 +115,7 @@ ControlOutcome retry(RunRows& rows, Execution target) {
   return outcome;
 }
 
-ControlOutcome resume(RunRows& rows, Execution run) {
+ControlOutcome resume(Rows& rows, Execution run) {
   ControlOutcome outcome;
   outcome.execution = run.id;
   outcome.status = run.status;
@@ -147,7 +149,7 @@ ControlOutcome resume(RunRows& rows, Execution run) {
   return outcome;
 }
 
-ControlOutcome signal(RunRows& rows, Execution run, const ControlRequest& request) {
+ControlOutcome signal(Rows& rows, Execution run, const ControlRequest& request) {
   ControlOutcome outcome;
   outcome.execution = run.id;
   outcome.status = run.status;
@@ -180,7 +182,7 @@ ControlOutcome signal(RunRows& rows, Execution run, const ControlRequest& reques
 
 namespace {
 
-std::optional<Execution> target_of(RunRows& rows, const ControlRequest& request) {
+std::optional<Execution> target_of(Rows& rows, const ControlRequest& request) {
   std::optional<ExecutionId> id = request.target;
   if (request.workflow_id) id = rows.latest_run(request.name_space, *request.workflow_id);
   auto target = id ? rows.load(*id) : std::nullopt;
@@ -192,9 +194,7 @@ std::optional<Execution> target_of(RunRows& rows, const ControlRequest& request)
   return target;
 }
 
-}  // namespace
-
-ControlOutcome control(RunRows& rows, const ControlRequest& request) {
+ControlOutcome run(Rows& rows, const ControlRequest& request) {
   auto target = target_of(rows, request);
   if (!target) {
     ControlOutcome outcome;
@@ -211,6 +211,7 @@ ControlOutcome control(RunRows& rows, const ControlRequest& request) {
   return {};
 }
 
+// The answer to a request whose key was used before.
 ControlOutcome answer_again(const PastRequest& past, const ControlRequest& request) {
   ControlOutcome outcome;
   if (past.action != request.action || past.target != request.target || past.workflow_id != request.workflow_id ||
@@ -232,4 +233,15 @@ ControlOutcome answer_again(const PastRequest& past, const ControlRequest& reque
   return outcome;
 }
 
-}  // namespace hapax
+}  // namespace
+
+ControlOutcome control(Rows& rows, const ControlRequest& request) {
+  if (const auto past = rows.find_request(request.name_space, request.request_key)) return answer_again(*past, request);
+  ControlOutcome outcome = run(rows, request);
+  rows.put_request(request.name_space, request.request_key,
+                   {request.action, request.target, request.workflow_id, request.parameters, outcome},
+                   rows.now() + request.request_ttl);
+  return outcome;
+}
+
+}  // namespace hapax::rules

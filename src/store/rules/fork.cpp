@@ -4,7 +4,7 @@
 #include "store/rules/step.h"
 #include "store/rules/workflow.h"
 
-namespace hapax {
+namespace hapax::rules {
 
 namespace {
 
@@ -65,7 +65,7 @@ Submission again(const Execution& step, const ExecutionId& old_run, const Execut
   return submission;
 }
 
-void start_open_steps(RunRows& rows, const ExecutionId& old_run, Execution& run, std::vector<Event>& events,
+void start_open_steps(Rows& rows, const ExecutionId& old_run, Execution& run, std::vector<Event>& events,
                       Effects& effects) {
   std::vector<bool> settled(static_cast<std::size_t>(run.run.steps) + 1);
   for (const Event& event : events) {
@@ -90,7 +90,7 @@ void start_open_steps(RunRows& rows, const ExecutionId& old_run, Execution& run,
 
 }  // namespace
 
-ControlOutcome fork(RunRows& rows, const Execution& old, const ControlRequest& request) {
+ControlOutcome fork(Rows& rows, const Execution& old, const ControlRequest& request) {
   ControlOutcome outcome;
   outcome.status = old.status;
   outcome.steps = old.run.steps;
@@ -133,4 +133,4 @@ ControlOutcome fork(RunRows& rows, const Execution& old, const ControlRequest& r
   return outcome;
 }
 
-}  // namespace hapax
+}  // namespace hapax::rules

@@ -4,9 +4,10 @@
 
 #include "core/reuse.h"
 #include "core/transition.h"
-#include "store/rules/workflow.h"
+#include "store/rules/close.h"
+#include "store/rules/new_execution.h"
 
-namespace hapax {
+namespace hapax::rules {
 
 void keep_earliest(std::optional<Time>& earliest, const std::optional<Time>& time) {
   if (time && (!earliest || *time < *earliest)) earliest = time;
@@ -43,7 +44,7 @@ Event outcome_of(std::int32_t step, const Execution& closed) {
   return event;
 }
 
-bool cancel_open(RunRows& rows, Execution& execution, Effects& effects) {
+bool cancel_open(Rows& rows, Execution& execution, Effects& effects) {
   const Duration grace = rows.policies().of(execution.name_space, execution.queue).cancel_grace;
   if (!request_cancel(execution, grace, rows.now())) return false;
   rows.save(execution);
@@ -54,7 +55,14 @@ bool cancel_open(RunRows& rows, Execution& execution, Effects& effects) {
   return true;
 }
 
-void wait_on(RunRows& rows, Execution& run, std::int32_t step, const ExecutionId& execution) {
+void give_identity(Rows& rows, const Execution& execution) {
+  const LedgerEntry* before = rows.lock_entry(execution);
+  LedgerEntry entry = new_entry(execution, std::nullopt);
+  if (before) entry.expires_at = before->expires_at;
+  rows.put_entry(execution, entry);
+}
+
+void wait_on(Rows& rows, Execution& run, std::int32_t step, const ExecutionId& execution) {
   Wait wait;
   wait.run = run.id;
   wait.step = step;
@@ -72,8 +80,7 @@ void wait_on(RunRows& rows, Execution& run, std::int32_t step, const ExecutionId
 namespace {
 
 // Another execution stands for the step.
-void stand_in(RunRows& rows, Execution& run, std::int32_t step, const ExecutionId& other,
-              std::vector<Event>& outcomes) {
+void stand_in(Rows& rows, Execution& run, std::int32_t step, const ExecutionId& other, std::vector<Event>& outcomes) {
   const auto owner = rows.load(other);
   if (owner && is_closed(owner->status)) {
     outcomes.push_back(outcome_of(step, *owner));
@@ -95,7 +102,7 @@ Event expired(std::int32_t step) {
   return event;
 }
 
-void revive(RunRows& rows, Execution& run, std::int32_t step, Execution closed, std::vector<Event>& outcomes,
+void revive(Rows& rows, Execution& run, std::int32_t step, Execution closed, std::vector<Event>& outcomes,
             Effects& effects) {
   const ControlOutcome revived = retry(rows, std::move(closed));
   effects.add(revived.effects);
@@ -114,7 +121,7 @@ Event refused(std::int32_t step, std::string type, std::string message) {
 }
 
 // The key of the step stands for an execution that was there before.
-void meet(RunRows& rows, Execution& run, Event& command, SubmitOutcome outcome, std::vector<Event>& outcomes) {
+void meet(Rows& rows, Execution& run, Event& command, SubmitOutcome outcome, std::vector<Event>& outcomes) {
   Execution& owner = outcome.execution;
   command.status = owner.status;  // stands_for_before()
   if (outcome.purged) {
@@ -127,7 +134,7 @@ void meet(RunRows& rows, Execution& run, Event& command, SubmitOutcome outcome, 
 }
 
 // Submits what may cancel others: whatever that does to this run is done to what is stored.
-SubmitOutcome submit_replacing(RunRows& rows, Execution& run, const Submission& submission) {
+SubmitOutcome submit_replacing(Rows& rows, Execution& run, const Submission& submission) {
   rows.save(run);
   SubmitOutcome outcome = rows.submit(submission);
   if (auto stored = rows.load(run.id)) {
@@ -153,7 +160,7 @@ void be_step_of(const Execution& run, std::int32_t step, Execution& execution) {
 
 }  // namespace
 
-Execution store_begun(RunRows& rows, const Execution& run, const Turn::Start& start) {
+Execution store_begun(Rows& rows, const Execution& run, const Turn::Start& start) {
   Submission submission = start.submission;
   be_step_of(run, start.step, submission.execution);
   Execution step = rows.submit(submission).execution;
@@ -164,7 +171,7 @@ Execution store_begun(RunRows& rows, const Execution& run, const Turn::Start& st
   return step;
 }
 
-void start_step(RunRows& rows, Execution& run, Event& command, Submission submission, std::vector<Event>& outcomes,
+void start_step(Rows& rows, Execution& run, Event& command, Submission submission, std::vector<Event>& outcomes,
                 Effects& effects) {
   Execution& step = submission.execution;
   be_step_of(run, command.step, step);
@@ -191,7 +198,7 @@ void start_step(RunRows& rows, Execution& run, Event& command, Submission submis
   }
 }
 
-void start_wait(RunRows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes) {
+void start_wait(Rows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes) {
   Wait wait;
   wait.run = run.id;
   wait.step = command.step;
@@ -209,4 +216,4 @@ void start_wait(RunRows& rows, Execution& run, const Event& command, std::vector
   keep_earliest(run.run.wake_at, wait.until);
 }
 
-}  // namespace hapax
+}  // namespace hapax::rules

@@ -1,9 +1,9 @@
 // What turns, resuming and forking do alike.
 #pragma once
 
-#include "store/rules/run_rows.h"
+#include "store/rules/rows.h"
 
-namespace hapax {
+namespace hapax::rules {
 
 void keep_earliest(std::optional<Time>& earliest, const std::optional<Time>& time);
 
@@ -22,34 +22,37 @@ Event expired(std::int32_t step);
 // What came of a step, as its task or child tells it.
 Event outcome_of(std::int32_t step, const Execution& closed);
 
+// Makes the execution the owner of its identity, with the expiry that the entry has.
+void give_identity(Rows& rows, const Execution& execution);
+
 // Cancels an open execution, a workflow with all that hangs on it. False if it was closed or on its way.
-bool cancel_open(RunRows& rows, Execution& execution, Effects& effects);
+bool cancel_open(Rows& rows, Execution& execution, Effects& effects);
 
 // The control operations on one target.
-ControlOutcome cancel(RunRows& rows, Execution target);
-ControlOutcome retry(RunRows& rows, Execution target);
-ControlOutcome resume(RunRows& rows, Execution run);
-ControlOutcome signal(RunRows& rows, Execution run, const ControlRequest& request);
-ControlOutcome fork(RunRows& rows, const Execution& run, const ControlRequest& request);
+ControlOutcome cancel(Rows& rows, Execution target);
+ControlOutcome retry(Rows& rows, Execution target);
+ControlOutcome resume(Rows& rows, Execution run);
+ControlOutcome signal(Rows& rows, Execution run, const ControlRequest& request);
+ControlOutcome fork(Rows& rows, const Execution& run, const ControlRequest& request);
 
 // The closed task or child of a step goes on: a task with new attempts, a workflow where it stood. Neither may have
 // completed. Where its identity has another owner by now, that one stands for it.
-void revive(RunRows& rows, Execution& run, std::int32_t step, Execution closed, std::vector<Event>& outcomes,
+void revive(Rows& rows, Execution& run, std::int32_t step, Execution closed, std::vector<Event>& outcomes,
             Effects& effects);
 
 // Starts the task or child of a command of that run, or finds the one that stands for it. `command.execution` is then
 // set; where something has come of it already, it is appended to `outcomes`. A key that replaces its owner may hit a
 // step of this run, or the run itself: then `run` is closed afterwards.
-void start_step(RunRows& rows, Execution& run, Event& command, Submission submission, std::vector<Event>& outcomes,
+void start_step(Rows& rows, Execution& run, Event& command, Submission submission, std::vector<Event>& outcomes,
                 Effects& effects);
 
 // Stores a task of that run which its worker began within the turn, and of which there is none yet.
-Execution store_begun(RunRows& rows, const Execution& run, const Turn::Start& start);
+Execution store_begun(Rows& rows, const Execution& run, const Turn::Start& start);
 
 // The step waits for an execution that was there before.
-void wait_on(RunRows& rows, Execution& run, std::int32_t step, const ExecutionId& execution);
+void wait_on(Rows& rows, Execution& run, std::int32_t step, const ExecutionId& execution);
 
 // Begins the wait of a sleep or a signal; a signal that was there already is its outcome.
-void start_wait(RunRows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes);
+void start_wait(Rows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes);
 
-}  // namespace hapax
+}  // namespace hapax::rules

@@ -1,13 +1,15 @@
 #include "store/rules/submit.h"
 
 #include "core/reuse.h"
+#include "core/transition.h"
+#include "store/rules/close.h"
 #include "store/rules/new_execution.h"
 
 namespace hapax::rules {
 
 namespace {
 
-Duration retention(SubmitRows& rows, const LedgerEntry& entry, const Execution* owner) {
+Duration retention(Rows& rows, const LedgerEntry& entry, const Execution* owner) {
   if (owner) return rows.policies().retention(*owner);
   return rows.policies().retention(entry.name_space, entry.tombstone->queue, entry.tombstone->kind);
 }
@@ -15,7 +17,7 @@ Duration retention(SubmitRows& rows, const LedgerEntry& entry, const Execution* 
 // Neither the owner nor a tombstone: somebody else than Hapax has deleted the owner.
 bool is_abandoned(const LedgerEntry& entry, const Execution* owner) { return !owner && !entry.tombstone; }
 
-SubmitOutcome describe_owner(SubmitRows& rows, const LedgerEntry& entry) {
+SubmitOutcome describe_owner(Rows& rows, const LedgerEntry& entry) {
   const Execution* owner = rows.owner(entry);
   SubmitOutcome outcome;
   outcome.execution = owner ? *owner : execution_of(entry);
@@ -25,7 +27,7 @@ SubmitOutcome describe_owner(SubmitRows& rows, const LedgerEntry& entry) {
 }
 
 // What is known of the execution that was created under the id. Its identity may belong to another one by now.
-std::optional<SubmitOutcome> find_first(SubmitRows& rows, const ExecutionId& id, const LedgerEntry* entry) {
+std::optional<SubmitOutcome> find_first(Rows& rows, const ExecutionId& id, const LedgerEntry* entry) {
   if (const Execution* stored = rows.stored(id, entry)) {
     SubmitOutcome first;
     first.execution = *stored;
@@ -38,7 +40,7 @@ std::optional<SubmitOutcome> find_first(SubmitRows& rows, const ExecutionId& id,
 
 // The same id is the same submission, whatever its key, strategy or reuse: it gets its first answer again. A step is
 // named by its run, and is not submitted by anybody who could draw an id for it.
-std::optional<SubmitOutcome> answer_again(SubmitRows& rows, const Submission& submission, const LedgerEntry* entry) {
+std::optional<SubmitOutcome> answer_again(Rows& rows, const Submission& submission, const LedgerEntry* entry) {
   const Execution& sent = submission.execution;
   std::optional<SubmitOutcome> first = find_first(rows, sent.id, entry);
   if (!first) return std::nullopt;
@@ -53,18 +55,21 @@ std::optional<SubmitOutcome> answer_again(SubmitRows& rows, const Submission& su
   return first;
 }
 
-// Whether the identity that the submission meets is held.
-bool is_held(SubmitRows& rows, const LedgerEntry& entry) {
-  const Execution* owner = rows.owner(entry);
-  return !is_abandoned(entry, owner) && is_live(entry, owner, retention(rows, entry, owner), rows.now());
+// The new one takes its place, and says so.
+Effects cancel_owner(Rows& rows, const ExecutionId& id) {
+  Effects effects;
+  Execution owner = rows.load(id).value();
+  const Duration grace = rows.policies().of(owner.name_space, owner.queue).cancel_grace;
+  if (request_cancel(owner, grace, rows.now())) settle(rows, std::move(owner), effects);
+  return effects;
 }
 
-Verdict judge(SubmitRows& rows, const LedgerEntry& entry, Reuse reuse) {
+Verdict judge(Rows& rows, const LedgerEntry& entry, Reuse reuse) {
   const Execution* owner = rows.owner(entry);
   return decide(owner ? owner->status : entry.tombstone->status, reuse);
 }
 
-SubmitOutcome create(SubmitRows& rows, const Submission& submission, const LedgerEntry* before,
+SubmitOutcome create(Rows& rows, const Submission& submission, const LedgerEntry* before,
                      const std::optional<ExecutionId>& superseded = std::nullopt) {
   SubmitOutcome outcome;
   outcome.execution = new_execution(submission, rows.now(), before);
@@ -72,13 +77,20 @@ SubmitOutcome create(SubmitRows& rows, const Submission& submission, const Ledge
   std::optional<LedgerEntry> entry;
   if (outcome.execution.identity) entry = new_entry(outcome.execution, submission.idempotency_ttl);
   if (entry) outcome.expires_at = entry->expires_at;
-  if (!submission.dry_run) rows.add(submission, outcome.execution, entry);
+  if (submission.dry_run) return outcome;
+  rows.insert(outcome.execution, submission.run_at ? std::nullopt : std::optional(submission.delay));
+  if (entry) rows.put_entry(outcome.execution, *entry);
   return outcome;
 }
 
 }  // namespace
 
-std::optional<SubmitOutcome> find_answer(SubmitRows& rows, const Submission& submission) {
+bool is_held(Rows& rows, const LedgerEntry& entry) {
+  const Execution* owner = rows.owner(entry);
+  return !is_abandoned(entry, owner) && is_live(entry, owner, retention(rows, entry, owner), rows.now());
+}
+
+std::optional<SubmitOutcome> find_answer(Rows& rows, const Submission& submission) {
   const LedgerEntry* entry = submission.execution.identity ? rows.entry(submission.execution) : nullptr;
   if (auto first = answer_again(rows, submission, entry)) return first;
   if (!entry || !is_held(rows, *entry)) return std::nullopt;
@@ -88,7 +100,7 @@ std::optional<SubmitOutcome> find_answer(SubmitRows& rows, const Submission& sub
   return outcome;
 }
 
-SubmitOutcome submit(SubmitRows& rows, const Submission& submission) {
+SubmitOutcome submit(Rows& rows, const Submission& submission) {
   if (auto answer = find_answer(rows, submission)) return *std::move(answer);
   const LedgerEntry* entry = submission.execution.identity ? rows.entry(submission.execution) : nullptr;
   if (entry) {
@@ -103,7 +115,7 @@ SubmitOutcome submit(SubmitRows& rows, const Submission& submission) {
 
   Effects effects;
   const bool cancels = judge(rows, before, submission.reuse) == Verdict::cancel_owner;
-  if (cancels && !submission.dry_run) effects = rows.cancel(before.owner);
+  if (cancels && !submission.dry_run) effects = cancel_owner(rows, before.owner);
   SubmitOutcome outcome = create(rows, submission, &before, before.owner);
   outcome.effects = std::move(effects);
   return outcome;

@@ -5,16 +5,18 @@
 
 #include "core/retry.h"
 #include "core/transition.h"
+#include "store/rules/close.h"
+#include "store/rules/finish.h"
 #include "store/rules/hand_out.h"
 #include "store/rules/step.h"
 #include "store/rules/workflow.h"
 
-namespace hapax {
+namespace hapax::rules {
 
 namespace {
 
 // Fires the waits whose time has come. What remains says when to look again.
-std::vector<Event> fire_due(RunRows& rows, Execution& run) {
+std::vector<Event> fire_due(Rows& rows, Execution& run) {
   std::vector<Event> fired;
   run.run.wake_at.reset();
   for (const Wait& wait : rows.waits_of(run.id)) {
@@ -32,7 +34,7 @@ std::vector<Event> fire_due(RunRows& rows, Execution& run) {
   return fired;
 }
 
-void append(RunRows& rows, Execution& run, std::vector<Event>& events) {
+void append(Rows& rows, Execution& run, std::vector<Event>& events) {
   if (events.empty()) return;
   for (Event& event : events) number(run, event, rows.now());
   rows.append(run.id, events);
@@ -40,13 +42,13 @@ void append(RunRows& rows, Execution& run, std::vector<Event>& events) {
 
 // Stores a run as its turn leaves it. The last turn of a completed run needs no record: the run keeps its lease for
 // good.
-void save_committed(RunRows& rows, Execution& run) {
+void save_committed(Rows& rows, Execution& run) {
   if (run.status != Status::completed) remember_turn(run);
   rows.save(run);
 }
 
 // Stores a run that has just been closed, with the event that says so, and tells everybody.
-void store_closed(RunRows& rows, Execution& run, Effects& effects) {
+void store_closed(Rows& rows, Execution& run, Effects& effects) {
   save_committed(rows, run);
   effects.closed.push_back({run.id, run.name_space, run.queue, run.kind});
   after_close(rows, run, effects);
@@ -64,7 +66,7 @@ std::optional<AttemptError> misnumbered(const Execution& run, const Turn& turn) 
 }
 
 // A step that its worker began within the turn. What has come of it by now, the worker knows, and all that was before.
-void ask_for_begun(RunRows& rows, Execution& run, const Turn& turn, const Turn::Start& start, std::vector<Event>& asked,
+void ask_for_begun(Rows& rows, Execution& run, const Turn& turn, const Turn::Start& start, std::vector<Event>& asked,
                    Effects& effects) {
   const Execution step = store_begun(rows, run, start);
   asked.back().execution = step.id;
@@ -74,7 +76,7 @@ void ask_for_begun(RunRows& rows, Execution& run, const Turn& turn, const Turn::
   if (run.run.events == turn.seen) run.run.seen = turn.seen + std::ssize(asked);
 }
 
-void ask(RunRows& rows, Execution& run, const Turn& turn, Effects& effects, bool& news) {
+void ask(Rows& rows, Execution& run, const Turn& turn, Effects& effects, bool& news) {
   const std::int64_t before = run.run.events;
   std::vector<Event> asked, outcomes;
   auto start = turn.starts.begin();
@@ -103,7 +105,7 @@ void ask(RunRows& rows, Execution& run, const Turn& turn, Effects& effects, bool
   news = news || !outcomes.empty() || run.run.events - before > std::ssize(asked);
 }
 
-void suspend(RunRows& rows, Execution& run, Effects& effects, bool news) {
+void suspend(Rows& rows, Execution& run, Effects& effects, bool news) {
   run.status = Status::suspended;
   if (run.run.wake_at && *run.run.wake_at <= rows.now()) {
     std::vector<Event> fired = fire_due(rows, run);
@@ -116,7 +118,7 @@ void suspend(RunRows& rows, Execution& run, Effects& effects, bool news) {
 }
 
 // Keeps what the turn has done so far, and its lease. One that followed a step was given none to go on under.
-void keep_unfinished(RunRows& rows, Execution& run, const Turn& turn, Effects& effects, bool news) {
+void keep_unfinished(Rows& rows, Execution& run, const Turn& turn, Effects& effects, bool news) {
   if (news || turn.step) {
     end_turn(run);
     return suspend(rows, run, effects, true);
@@ -125,7 +127,7 @@ void keep_unfinished(RunRows& rows, Execution& run, const Turn& turn, Effects& e
   rows.save(run);
 }
 
-void be_stuck(RunRows& rows, Execution& run, const AttemptError& error, Effects& effects) {
+void be_stuck(Rows& rows, Execution& run, const AttemptError& error, Effects& effects) {
   run.run.stuck += 1;
   if (run.error != error) {
     run.error = error;
@@ -142,7 +144,7 @@ void be_stuck(RunRows& rows, Execution& run, const AttemptError& error, Effects&
 }
 
 // Signals that nobody has waited for wait on in the next run.
-void take_signals_along(RunRows& rows, const Execution& run, Execution& next) {
+void take_signals_along(Rows& rows, const Execution& run, Execution& next) {
   std::vector<Event> signals;
   for (const Event& event : rows.events(run.id)) {
     if (event.kind != Event::Kind::signal || event.step != 0) continue;
@@ -154,7 +156,7 @@ void take_signals_along(RunRows& rows, const Execution& run, Execution& next) {
   rows.save(next);
 }
 
-void go_on_as(RunRows& rows, Execution& run, const Turn::Continued& continued, Effects& effects) {
+void go_on_as(Rows& rows, Execution& run, const Turn::Continued& continued, Effects& effects) {
   Execution next = run;
   next.id = continued.id;
   next.input = continued.input;
@@ -181,14 +183,14 @@ void go_on_as(RunRows& rows, Execution& run, const Turn::Continued& continued, E
     wait.on = next.id;
     rows.put_wait(wait);
   }
-  rows.insert(next);
+  rows.insert(next, Duration(0));
   take_signals_along(rows, run, next);
-  if (next.identity) rows.give_identity(next);
+  if (next.identity) give_identity(rows, next);
   announce(next, effects);
   store_closed(rows, run, effects);
 }
 
-void end(RunRows& rows, Execution& run, const Turn& turn, Effects& effects, bool news) {
+void end(Rows& rows, Execution& run, const Turn& turn, Effects& effects, bool news) {
   if (const auto* completed = std::get_if<Turn::Completed>(&turn.end)) {
     run.result = completed->result;
     close_run(run, Status::completed, rows.now());
@@ -207,28 +209,14 @@ void end(RunRows& rows, Execution& run, const Turn& turn, Effects& effects, bool
 }
 
 // The report on a step of this run, which is there: so that nothing of the step is deleted with its end.
-FinishOutcome finish_step(RunRows& rows, const ExecutionId& run, const Report& report) {
-  FinishOutcome outcome;
+FinishOutcome finish_step(Rows& rows, const ExecutionId& run, const Report& report) {
   auto step = rows.load(report.token.execution);
-  if (!step || step->kind == Kind::workflow || step->parent != run || !rows.load(run)) return outcome;
-  const TokenCheck token = check_token(*step, report.token, report.name_space);
-  if (token == TokenCheck::stale) return outcome;
-  if (token == TokenCheck::repeated && !says_the_same(*step, report)) return outcome;
-  if (token == TokenCheck::current) apply(*step, report, rows.now());
-  outcome.accepted = true;
-  outcome.status = step->status;
-  outcome.name_space = step->name_space;
-  outcome.queue = step->queue;
-  outcome.had_concurrency_key = step->concurrency_key.has_value();
-  if (step->status == Status::pending) outcome.run_at = step->run_at;
-  if (token != TokenCheck::current) return outcome;
-  rows.save(*step);
-  if (is_closed(step->status)) after_close(rows, *step, outcome.effects);
-  return outcome;
+  if (!step || step->parent != run || !rows.exists(run)) return {};
+  return finish(rows, *std::move(step), report);
 }
 
 // Claims the turn for whoever ended the step, if that is all that has happened since his last one.
-void go_on_from(RunRows& rows, const Turn& turn, Effects& effects) {
+void go_on_from(Rows& rows, const Turn& turn, Effects& effects) {
   constexpr Duration kLease{1000};  // it ends with this transaction
   auto run = rows.load(turn.token.execution);
   if (!run || run->kind != Kind::workflow || run->run.events != turn.seen) return;
@@ -241,7 +229,7 @@ void go_on_from(RunRows& rows, const Turn& turn, Effects& effects) {
 
 // The steps that a worker began within the turn of a run which was closed meanwhile: what they did is done, and is kept
 // for whoever looks, or resumes the run.
-void keep_completed(RunRows& rows, const Execution& run, const Turn& turn) {
+void keep_completed(Rows& rows, const Execution& run, const Turn& turn) {
   for (const Turn::Start& start : turn.starts) {
     if (!start.begun || !start.begun->completed) continue;
     if (!rows.load(step_id(run.id, start.submission.execution.type, start.step))) store_begun(rows, run, start);
@@ -249,7 +237,7 @@ void keep_completed(RunRows& rows, const Execution& run, const Turn& turn) {
 }
 
 // A task of such an id is there: from a life of this run that its worker does not know of.
-bool met_begun(RunRows& rows, const Turn& turn) {
+bool met_begun(Rows& rows, const Turn& turn) {
   return std::any_of(turn.starts.begin(), turn.starts.end(), [&](const Turn::Start& start) {
     return start.begun && rows.load(step_id(turn.token.execution, start.submission.execution.type, start.step));
   });
@@ -272,7 +260,7 @@ bool was_kept_before(const Execution& run, const Turn& turn) {
 
 }  // namespace
 
-TurnOutcome commit_turn(RunRows& rows, const Turn& turn) {
+TurnOutcome commit_turn(Rows& rows, const Turn& turn) {
   TurnOutcome outcome;
   if (turn.step) {
     outcome.step = finish_step(rows, turn.token.execution, *turn.step);
@@ -323,7 +311,7 @@ TurnOutcome commit_turn(RunRows& rows, const Turn& turn) {
   return outcome;
 }
 
-void wake_due(RunRows& rows, Execution run, Effects& effects) {
+void wake_due(Rows& rows, Execution run, Effects& effects) {
   const bool stuck = run.run.stuck > 0;
   std::vector<Event> fired = fire_due(rows, run);
   append(rows, run, fired);
@@ -331,4 +319,4 @@ void wake_due(RunRows& rows, Execution run, Effects& effects) {
   rows.save(run);
 }
 
-}  // namespace hapax
+}  // namespace hapax::rules

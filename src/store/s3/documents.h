@@ -11,8 +11,7 @@
 #include "core/rate.h"
 #include "core/report.h"
 #include "core/workflow.h"
-#include "store/rules/run_rows.h"
-#include "store/rules/workflow.h"
+#include "store/rules/rows.h"
 
 namespace hapax::s3 {
 

@@ -2,10 +2,11 @@
 #include <set>
 
 #include "core/rate.h"
-#include "core/transition.h"
-#include "store/returned_permits.h"
-#include "store/rules/workflow.h"
+#include "store/rules/close.h"
+#include "store/rules/finish.h"
+#include "store/rules/returned_permits.h"
 #include "store/s3/in_flight.h"
+#include "store/s3/s3_rows.h"
 #include "store/s3/verbs.h"
 
 namespace hapax::s3 {
@@ -44,65 +45,6 @@ std::vector<bool> write_each(const Batch& batch, std::vector<TaskWrite>& writes,
   return written;
 }
 
-ExtendOutcome extend(Workspace& workspace, const Extension& extension) {
-  ExtendOutcome outcome;
-  const ExecutionId& id = extension.token.execution;
-  TaskDocument* document = workspace.task(id);
-  if (!document) return outcome;
-  Execution& execution = document->execution;
-  if (check_token(execution, extension.token, extension.name_space) != TokenCheck::current) return outcome;
-  extension.lease > Duration(0) ? extend_lease(execution, extension.lease, workspace.now())
-                                : give_back(execution, workspace.now());
-  outcome.ok = true;
-  outcome.cancel_requested = execution.cancel_requested_at.has_value();
-  outcome.lease_expires_at = execution.lease_expires_at;
-  if (extension.lease <= Duration(0)) outcome.effects.add_changed(execution);
-  settle_closed(workspace, id, outcome.effects);  // giving back closes what was to be cancelled
-  return outcome;
-}
-
-namespace {
-
-FinishOutcome accepted(const Execution& execution) {
-  FinishOutcome outcome;
-  outcome.accepted = true;
-  outcome.status = execution.status;
-  outcome.name_space = execution.name_space;
-  outcome.queue = execution.queue;
-  outcome.had_concurrency_key = execution.concurrency_key.has_value();
-  if (execution.status == Status::pending) outcome.run_at = execution.run_at;
-  return outcome;
-}
-
-FinishOutcome finish_deleted(const std::optional<Grave>& grave, const Report& report, Time now) {
-  FinishOutcome outcome;
-  if (!grave || !grave->report || grave->keep_until <= now || !is_repeated_by(*grave->report, report)) return outcome;
-  const ClosingReport& before = *grave->report;
-  outcome.accepted = true;
-  outcome.status = before.status;
-  outcome.name_space = before.name_space;
-  outcome.queue = before.queue;
-  outcome.had_concurrency_key = before.had_concurrency_key;
-  return outcome;
-}
-
-}  // namespace
-
-FinishOutcome finish(Workspace& workspace, const Report& report) {
-  const ExecutionId& id = report.token.execution;
-  TaskDocument* document = workspace.task(id);
-  if (!document) return finish_deleted(workspace.grave(id), report, workspace.now());
-  Execution& execution = document->execution;
-  const TokenCheck token = check_token(execution, report.token, report.name_space);
-  if (token == TokenCheck::stale || execution.kind == Kind::workflow) return {};
-  if (token == TokenCheck::repeated && !says_the_same(execution, report)) return {};
-  if (token == TokenCheck::current) apply(execution, report, workspace.now());
-  FinishOutcome outcome = accepted(execution);
-  if (token == TokenCheck::current) outcome.purged = settle_closed(workspace, id, outcome.effects);
-  if (outcome.purged) workspace.remember_report(*outcome.purged);
-  return outcome;
-}
-
 namespace {
 
 const ExecutionId& target(const Extension& extension) { return extension.token.execution; }
@@ -118,8 +60,9 @@ constexpr std::size_t kTogether = 32;
 
 // Of executions that concern nobody else and stay, each is one conditional PUT, and all go together. `change` gives the
 // outcome where the item is such a one, and leaves the execution as it was where there is nothing to write.
-template <class Outcome, class Item, class Change, class Whole>
-std::vector<Outcome> each_by_itself(const Batch& batch, std::span<const Item> items, Change change, Whole whole) {
+template <class Outcome, class Item, class Change>
+std::vector<Outcome> each_by_itself(const Batch& batch, std::span<const Item> items, Change change,
+                                    Outcome (*rule)(rules::Rows&, const Item&)) {
   std::vector<std::optional<Outcome>> outcomes(items.size());
   std::vector<std::size_t> first;
   std::vector<std::string> names;
@@ -166,8 +109,9 @@ std::vector<Outcome> each_by_itself(const Batch& batch, std::span<const Item> it
       jobs.size(), batch.in_flight, [&](std::size_t n) { return jobs[n].concerned; },
       [&](std::size_t n) {
         auto done = transact(batch, [&](Workspace& workspace) {
+          S3Rows rows(workspace);
           std::vector<Outcome> of_job;
-          for (const std::size_t i : jobs[n].items) of_job.push_back(whole(workspace, items[i]));
+          for (const std::size_t i : jobs[n].items) of_job.push_back(rule(rows, items[i]));
           return of_job;
         });
         for (std::size_t k = 0; k < done.size(); ++k) outcomes[jobs[n].items[k]] = std::move(done[k]);
@@ -176,10 +120,6 @@ std::vector<Outcome> each_by_itself(const Batch& batch, std::span<const Item> it
   for (auto& outcome : outcomes) answers.push_back(*std::move(outcome));
   return answers;
 }
-
-}  // namespace
-
-namespace {
 
 void take_back(const Batch& batch, const ReturnedPermits& permits) {
   const QueuePolicy& policy = batch.policies.of(permits.name_space, permits.queue);
@@ -199,19 +139,10 @@ void take_back(const Batch& batch, const ReturnedPermits& permits) {
 
 std::vector<ExtendOutcome> extend(const Batch& batch, std::span<const Extension> extensions) {
   const auto change = [&](Execution& execution, const Extension& extension) -> std::optional<ExtendOutcome> {
-    ExtendOutcome outcome;
-    if (check_token(execution, extension.token, extension.name_space) != TokenCheck::current) return outcome;
-    if (extension.lease <= Duration(0) && execution.cancel_requested_at) return std::nullopt;  // it closes
-    extension.lease > Duration(0) ? extend_lease(execution, extension.lease, batch.now)
-                                  : give_back(execution, batch.now);
-    outcome.ok = true;
-    outcome.cancel_requested = execution.cancel_requested_at.has_value();
-    outcome.lease_expires_at = execution.lease_expires_at;
-    if (extension.lease <= Duration(0)) outcome.effects.add_changed(execution);
-    return outcome;
+    if (extension.lease <= Duration(0) && execution.cancel_requested_at) return std::nullopt;  // it may close
+    return rules::apply_extension(execution, extension, batch.now);
   };
-  auto outcomes = each_by_itself<ExtendOutcome>(
-      batch, extensions, change, [](Workspace& workspace, const Extension& one) { return extend(workspace, one); });
+  auto outcomes = each_by_itself<ExtendOutcome>(batch, extensions, change, rules::extend);
   try {
     for (const ReturnedPermits& permits : returned_permits(extensions, outcomes, batch.policies)) {
       take_back(batch, permits);
@@ -224,15 +155,11 @@ std::vector<ExtendOutcome> extend(const Batch& batch, std::span<const Extension>
 
 std::vector<FinishOutcome> finish(const Batch& batch, std::span<const Report> reports) {
   const auto change = [&](Execution& execution, const Report& report) -> std::optional<FinishOutcome> {
-    if (concerns_workflows(execution) || batch.policies.retention(execution) == Duration::zero()) return std::nullopt;
-    const TokenCheck token = check_token(execution, report.token, report.name_space);
-    if (token == TokenCheck::stale) return FinishOutcome();
-    if (token == TokenCheck::repeated && !says_the_same(execution, report)) return FinishOutcome();
-    if (token == TokenCheck::current) apply(execution, report, batch.now);
-    return accepted(execution);
+    if (rules::concerns_workflows(execution) || batch.policies.retention(execution) == Duration::zero())
+      return std::nullopt;
+    return rules::apply_report(execution, report, batch.now);
   };
-  return each_by_itself<FinishOutcome>(batch, reports, change,
-                                       [](Workspace& workspace, const Report& one) { return finish(workspace, one); });
+  return each_by_itself<FinishOutcome>(batch, reports, change, rules::finish);
 }
 
 }  // namespace hapax::s3

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <atomic>
 
+#include "store/rules/close.h"
 #include "store/s3/in_flight.h"
+#include "store/s3/s3_rows.h"
 #include "store/s3/verbs.h"
 
 namespace hapax::s3 {
@@ -37,10 +39,10 @@ std::vector<Group> closed_groups(const Batch& batch) {
 bool purge_one(const Batch& batch, const Hint& hint, Duration retention) {
   return transact(batch, [&](Workspace& workspace) {
     const TaskDocument* document = workspace.task(hint.id);
-    if (!document || !workspace.may_be_purged(document->execution)) return false;
+    if (!document || !is_closed(document->execution.status)) return false;
     if (*document->execution.finished_at + retention > batch.now) return false;
-    workspace.remember_report(workspace.purge(hint.id));
-    return true;
+    S3Rows rows(workspace);
+    return rules::purge(rows, hint.id);
   });
 }
 

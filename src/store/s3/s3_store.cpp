@@ -6,10 +6,12 @@
 #include <mutex>
 #include <type_traits>
 
+#include "store/rules/workflow.h"
 #include "store/s3/activity_objects.h"
 #include "store/s3/format.h"
 #include "store/s3/in_flight.h"
 #include "store/s3/pulse.h"
+#include "store/s3/s3_rows.h"
 #include "store/s3/verbs.h"
 
 namespace hapax {
@@ -76,14 +78,12 @@ class S3Store final : public Store {
     return changing([&](const Batch& batch) { return s3::finish(batch, reports); });
   }
   std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters&) override {
-    return one_by_one<TurnOutcome>(
-        turns, [](const Turn& turn) { return turn.token.execution; },
-        [](s3::Workspace& workspace, const Turn& turn) { return s3::commit_turn(workspace, turn); });
+    return one_by_one<TurnOutcome>(turns, [](const Turn& turn) { return turn.token.execution; }, rules::commit_turn);
   }
   std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) override {
     return one_by_one<ControlOutcome>(
         requests, [](const ControlRequest& request) { return std::pair(request.workflow_id, request.target); },
-        [](s3::Workspace& workspace, const ControlRequest& request) { return s3::control(workspace, request); });
+        rules::control);
   }
   SweepOutcome sweep(std::int32_t limit) override {
     return changing([&](const Batch& batch) { return s3::sweep(batch, limit); });
@@ -218,14 +218,18 @@ class S3Store final : public Store {
     }
   }
 
-  template <class Outcome, class Item, class KeyOf, class Work>
-  std::vector<Outcome> one_by_one(std::span<const Item> items, KeyOf key_of, Work work) {
+  template <class Outcome, class Item, class KeyOf>
+  std::vector<Outcome> one_by_one(std::span<const Item> items, KeyOf key_of,
+                                  Outcome (*rule)(rules::Rows&, const Item&)) {
     return changing([&](const Batch& batch) {
       std::vector<Outcome> outcomes(items.size());
       s3::for_each_in_flight(
           items.size(), batch.in_flight, [&](std::size_t i) { return key_of(items[i]); },
           [&](std::size_t i) {
-            outcomes[i] = s3::transact(batch, [&](s3::Workspace& workspace) { return work(workspace, items[i]); });
+            outcomes[i] = s3::transact(batch, [&](s3::Workspace& workspace) {
+              s3::S3Rows rows(workspace);
+              return rule(rows, items[i]);
+            });
           });
       return outcomes;
     });

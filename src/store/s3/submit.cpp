@@ -1,68 +1,13 @@
 #include <mutex>
 #include <set>
 
-#include "core/transition.h"
-#include "store/answer_budget.h"
+#include "store/rules/answer_budget.h"
 #include "store/rules/new_execution.h"
-#include "store/rules/submit.h"
 #include "store/s3/in_flight.h"
+#include "store/s3/s3_rows.h"
 #include "store/s3/verbs.h"
 
 namespace hapax::s3 {
-
-namespace {
-
-// Whether the id was drawn after those of all that ever owned the identity. Then none of them was stored under it.
-bool is_younger(const ExecutionId& id, const Record& record) {
-  const Time latest = std::max(record.entry.created_at, record.drawn_until.value_or(Time()));
-  return record.entry.owner != id && id.drawn_at() > latest;
-}
-
-class Rows final : public rules::SubmitRows {
- public:
-  explicit Rows(Workspace& workspace) : workspace_(workspace) {}
-
-  Time now() override { return workspace_.now(); }
-  const QueuePolicies& policies() override { return workspace_.policies(); }
-
-  const LedgerEntry* entry(const Execution& execution) override {
-    record_ = workspace_.record_for(execution);
-    return record_ ? &record_->entry : nullptr;
-  }
-  const Execution* owner(const LedgerEntry& entry) override {
-    const TaskDocument* owner = workspace_.task(entry.owner);
-    return owner ? &owner->execution : nullptr;
-  }
-  const Execution* stored(const ExecutionId& id, const LedgerEntry* entry) override {
-    if (entry && record_ && entry == &record_->entry && is_younger(id, *record_)) return nullptr;
-    const TaskDocument* stored = workspace_.task(id);
-    return stored ? &stored->execution : nullptr;
-  }
-
-  Effects cancel(const ExecutionId& id) override {
-    Execution& owner = workspace_.task(id)->execution;
-    const Duration grace = policies().of(owner.name_space, owner.queue).cancel_grace;
-    request_cancel(owner, grace, now());
-    Effects effects;
-    settle_closed(workspace_, id, effects);
-    return effects;
-  }
-  void add(const Submission&, const Execution& execution, const std::optional<LedgerEntry>& entry) override {
-    if (entry) workspace_.put_record(execution, *entry);
-    workspace_.insert(execution);
-  }
-
- private:
-  Workspace& workspace_;
-  const Record* record_ = nullptr;  // whose entry was asked for last
-};
-
-}  // namespace
-
-SubmitOutcome submit(Workspace& workspace, const Submission& submission) {
-  Rows rows(workspace);
-  return rules::submit(rows, submission);
-}
 
 namespace {
 
@@ -168,7 +113,7 @@ std::vector<SubmitOutcome> submit(const Batch& batch, std::span<const Submission
   std::mutex mutex;
   for_each_in_flight(submissions.size(), batch.in_flight, identity_of, [&](std::size_t i) {
     if (outcomes[i]) return;
-    auto outcome = transact(batch, [&](Workspace& workspace) { return submit(workspace, submissions[i]); });
+    auto outcome = transact(batch, [&](Workspace& workspace) { return S3Rows(workspace).submit(submissions[i]); });
     const std::lock_guard lock(mutex);
     outcomes[i] = budget.bound(submissions[i], std::move(outcome));
   });

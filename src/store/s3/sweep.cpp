@@ -1,7 +1,8 @@
 #include <algorithm>
 
-#include "core/transition.h"
+#include "store/rules/close.h"
 #include "store/s3/in_flight.h"
+#include "store/s3/s3_rows.h"
 #include "store/s3/verbs.h"
 
 namespace hapax::s3 {
@@ -99,17 +100,8 @@ void renew(const Batch& batch, const ExecutionId& id) {
 
 Effects end_due(const Batch& batch, const ExecutionId& id) {
   return transact(batch, [&](Workspace& workspace) {
-    Effects effects;
-    TaskDocument* document = workspace.task(id);
-    if (!document) return effects;
-    Execution& execution = document->execution;
-    if (expire(execution, batch.now)) {
-      effects.add_changed(execution);
-      settle_closed(workspace, id, effects);
-    } else if (execution.status == Status::suspended && execution.due_at() && *execution.due_at() <= batch.now) {
-      wake_run(workspace, id, effects);
-    }
-    return effects;
+    S3Rows rows(workspace);
+    return rules::end_due(rows, id);
   });
 }
 

@@ -1,5 +1,4 @@
-// The verbs of the S3 store. Those on a workspace are the rules for one item; those on a bucket take the whole batch,
-// and send what does not depend on each other together.
+// The verbs of the S3 store: each takes the whole batch, and sends what does not depend on each other together.
 #pragma once
 
 #include <functional>
@@ -23,19 +22,6 @@ template <class Work>
 auto transact(const Batch& batch, Work work) {
   return transact(batch.bucket, batch.policies, batch.now, std::move(work));
 }
-
-// ---- one item
-
-SubmitOutcome submit(Workspace& workspace, const Submission& submission);
-ExtendOutcome extend(Workspace& workspace, const Extension& extension);
-FinishOutcome finish(Workspace& workspace, const Report& report);
-TurnOutcome commit_turn(Workspace& workspace, const Turn& turn);
-ControlOutcome control(Workspace& workspace, const ControlRequest& request);
-
-// After a transition: if it closed the execution, tells the workflows that waited for it, and deletes what has no
-// retention. Gives back what was deleted.
-std::optional<Execution> settle_closed(Workspace& workspace, const ExecutionId& id, Effects& effects);
-void wake_run(Workspace& workspace, const ExecutionId& id, Effects& effects);  // a suspended one that is due
 
 // ---- batches
 

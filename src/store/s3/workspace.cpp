@@ -80,45 +80,18 @@ void Workspace::add_waiter(const ExecutionId& awaited, const Waiter& waiter) {
   if (std::find(waiters.begin(), waiters.end(), waiter) == waiters.end()) waiters.push_back(waiter);
 }
 
-bool Workspace::may_be_purged(const Execution& execution) {
-  return is_closed(execution.status) && !(execution.parent && task(*execution.parent));
-}
-
-Execution Workspace::purge(const ExecutionId& id) {
+void Workspace::erase(const ExecutionId& id) {
   TaskSlot& place = slot(id);
-  Record* record = record_owned_by(place.document->execution);  // while its owner is there
-  Execution execution = std::move(place.document->execution);
-  place.document.reset();
   Grave& grave = place.grave.emplace();
   grave.at = now_;
-  grave.keep_until = execution.created_at + kGraveTime;
+  grave.keep_until = place.document->execution.created_at + kGraveTime;
   grave.final = grave.keep_until <= now_;
-  if (record) {
-    if (record->entry.expires_at && *record->entry.expires_at > now_) {
-      record->entry.tombstone =
-          Tombstone{execution.kind,   execution.type,       execution.queue,       execution.idempotency_key,
-                    execution.status, execution.created_at, *execution.finished_at};
-    } else {
-      erase_record(*record);
-    }
-  }
-  return execution;
+  place.document.reset();
 }
 
-std::optional<Execution> Workspace::purge_if_unretained(const ExecutionId& id) {
-  const TaskDocument* document = task(id);
-  if (!document) return std::nullopt;
-  const Execution& execution = document->execution;
-  if (!may_be_purged(execution) || policies_.retention(execution) != Duration::zero()) return std::nullopt;
-  return purge(id);
-}
-
-void Workspace::remember_report(const Execution& purged) {
-  const Time until = *purged.finished_at + kReportMemory;
-  auto report = closing_report(purged);
-  if (until <= now_ || !report) return;
-  Grave& grave = *slot(purged.id).grave;
-  grave.report = std::move(report);
+void Workspace::keep_report(const ClosingReport& report, Time until) {
+  Grave& grave = *slot(report.token.execution).grave;
+  grave.report = report;
   grave.keep_until = std::max(grave.keep_until, until);
   grave.final = false;
 }
@@ -219,12 +192,6 @@ Record* Workspace::record(const IdentityHash& hash) {
   return found.record ? &*found.record : nullptr;
 }
 
-Record* Workspace::record_owned_by(const Execution& execution) {
-  if (!execution.identity) return nullptr;
-  Record* found = record_for(execution);
-  return found && found->entry.owner == execution.id ? found : nullptr;
-}
-
 Record& Workspace::put_record(const Execution& owner, const LedgerEntry& entry) {
   const std::string name = record_name(owner);
   RecordSlot& place = slot(name);
@@ -244,21 +211,6 @@ Record& Workspace::put_record(const Execution& owner, const LedgerEntry& entry) 
 void Workspace::erase_record(const Record& record) {
   const std::string name = record.name;
   slot(name).record.reset();
-}
-
-bool Workspace::is_live(const LedgerEntry& entry) {
-  const TaskDocument* owner = task(entry.owner);
-  const Duration retention = owner ? policies_.retention(owner->execution)
-                             : entry.tombstone
-                                 ? policies_.retention(entry.name_space, entry.tombstone->queue, entry.tombstone->kind)
-                                 : Duration(0);
-  return hapax::is_live(entry, owner ? &owner->execution : nullptr, retention, now_);
-}
-
-std::optional<Time> Workspace::dies_at(const LedgerEntry& entry) {
-  const TaskDocument* owner = task(entry.owner);
-  return hapax::dies_at(entry, owner ? &owner->execution : nullptr,
-                        owner ? policies_.retention(owner->execution) : Duration(0));
 }
 
 // ---- requests

@@ -39,11 +39,8 @@ class Workspace {
   const std::optional<Grave>& grave(const ExecutionId& id);  // of one that is not there
   void renew_hints(const ExecutionId& id);                   // even those that would still serve
 
-  bool may_be_purged(const Execution& execution);
-  // Deletes a closed execution. Its ledger entry goes with it, or stays as a tombstone if it has time left.
-  Execution purge(const ExecutionId& id);
-  std::optional<Execution> purge_if_unretained(const ExecutionId& id);
-  void remember_report(const Execution& purged);  // so that the same again is recognised
+  void erase(const ExecutionId& id);                          // all but its ledger entry
+  void keep_report(const ClosingReport& report, Time until);  // of one that was erased in this transaction
 
   std::vector<ExecutionId> steps_of(const ExecutionId& run);
   std::optional<ExecutionId> latest_run(const std::string& name_space, const std::string& workflow_id);
@@ -53,11 +50,8 @@ class Workspace {
 
   Record* record_for(const Execution& execution);  // of its identity, whoever owns that
   Record* record(const IdentityHash& hash);
-  Record* record_owned_by(const Execution& execution);
   Record& put_record(const Execution& owner, const LedgerEntry& entry);
   void erase_record(const Record& record);
-  bool is_live(const LedgerEntry& entry);
-  std::optional<Time> dies_at(const LedgerEntry& entry);
 
   // ---- requests
 

@@ -9,7 +9,7 @@
 
 #include "core/workflow.h"
 #include "store/page.h"
-#include "store/rules/run_rows.h"
+#include "store/rules/rows.h"
 #include "store/sqlite/rows.h"
 
 namespace hapax::sqlite {

@@ -48,7 +48,7 @@ class WriterSession : public Session {
   explicit WriterSession(std::unique_ptr<Connection> connection)
       : Session(std::move(connection)),
         claim(tables.connection()),
-        control(tables.connection()),
+        requests(tables.connection()),
         sweep(tables.connection()),
         purge(tables.connection()),
         data_version_(tables.connection(), "PRAGMA data_version") {
@@ -66,7 +66,7 @@ class WriterSession : public Session {
   void forget_looks() { seen_by_watch_ = -1; }
 
   Claim claim;
-  Control control;
+  Requests requests;
   Sweep sweep;
   Purge purge;
 

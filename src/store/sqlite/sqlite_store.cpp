@@ -5,12 +5,15 @@
 #include <type_traits>
 #include <utility>
 
-#include "store/answer_budget.h"
+#include "store/rules/answer_budget.h"
+#include "store/rules/finish.h"
 #include "store/rules/hand_out.h"
+#include "store/rules/workflow.h"
 #include "store/sqlite/activity_tables.h"
 #include "store/sqlite/fair_lock.h"
 #include "store/sqlite/run_tables.h"
 #include "store/sqlite/session.h"
+#include "store/sqlite/sqlite_rows.h"
 #include "store/sqlite/watch.h"
 
 namespace hapax {
@@ -74,7 +77,7 @@ class SqliteStore final : public Store {
     return write([&](Batch& batch, WriterSession&) {
       AnswerBudget budget;
       auto outcomes = for_each<SubmitOutcome>(
-          submissions, [&](const Submission& item) { return budget.bound(item, sqlite::submit(batch, item)); });
+          submissions, [&](const Submission& item) { return budget.bound(item, SqliteRows(batch).submit(item)); });
       hand_out(batch, submissions, outcomes, waiters);
       return outcomes;
     });
@@ -89,8 +92,7 @@ class SqliteStore final : public Store {
 
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     return write([&](Batch& batch, WriterSession& session) {
-      auto outcomes =
-          for_each<ExtendOutcome>(extensions, [&](const Extension& item) { return sqlite::extend(batch, item); });
+      auto outcomes = apply<ExtendOutcome>(batch, extensions, rules::extend);
       for (const ReturnedPermits& permits : returned_permits(extensions, outcomes, batch.policies)) {
         session.claim.take_back(batch, permits);
       }
@@ -100,7 +102,7 @@ class SqliteStore final : public Store {
 
   std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) override {
     return write([&](Batch& batch, WriterSession&) {
-      auto outcomes = for_each<FinishOutcome>(reports, [&](const Report& item) { return sqlite::finish(batch, item); });
+      auto outcomes = apply<FinishOutcome>(batch, reports, rules::finish);
       hand_out(batch, reports, outcomes, waiters);
       return outcomes;
     });
@@ -108,14 +110,13 @@ class SqliteStore final : public Store {
 
   std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) override {
     return write([&](Batch& batch, WriterSession& session) {
-      return for_each<ControlOutcome>(requests,
-                                      [&](const ControlRequest& item) { return session.control(batch, item); });
+      return apply<ControlOutcome>(batch, requests, rules::control, &session.requests);
     });
   }
 
   std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters& waiters) override {
     return write([&](Batch& batch, WriterSession&) {
-      auto outcomes = for_each<TurnOutcome>(turns, [&](const Turn& item) { return sqlite::commit_turn(batch, item); });
+      auto outcomes = apply<TurnOutcome>(batch, turns, rules::commit_turn);
       hand_out(batch, turns, outcomes, waiters);
       return outcomes;
     });
@@ -184,7 +185,10 @@ class SqliteStore final : public Store {
   }
 
   bool release_identity(const std::string& name_space, const IdentityHash& hash) override {
-    return write([&](Batch& batch, WriterSession&) { return sqlite::release_identity(batch, name_space, hash); });
+    return write([&](Batch& batch, WriterSession&) {
+      const auto held = batch.tables.find_identity(hash);
+      return held && held->entry.name_space == name_space && batch.tables.erase_identity(hash);
+    });
   }
 
   void put_setting(const SettingDocument& setting) override {
@@ -334,6 +338,16 @@ class SqliteStore final : public Store {
     outcomes.reserve(items.size());
     for (const Item& item : items) outcomes.push_back(verb(item));
     return outcomes;
+  }
+
+  // Each item by its rule.
+  template <class Outcome, class Item>
+  static std::vector<Outcome> apply(Batch& batch, std::span<const Item> items,
+                                    Outcome (*rule)(rules::Rows&, const Item&), Requests* requests = nullptr) {
+    return for_each<Outcome>(items, [&](const Item& item) {
+      SqliteRows rows(batch, requests);
+      return rule(rows, item);
+    });
   }
 
   // What the items of a verb have made claimable, to those who wait.

@@ -2,6 +2,7 @@
 
 #include "store/sqlite/file_place.h"
 #include "store/sqlite/schema.h"
+#include "store/sqlite/sqlite_rows.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/sqlite/verbs.h"
 
@@ -46,7 +47,7 @@ SubmitOutcome submit_in_transaction(sqlite3* handle, const Submission& submissio
   try {
     tables.begin(now);
     Batch batch{tables, policies, now};
-    SubmitOutcome outcome = sqlite::submit(batch, submission);
+    SubmitOutcome outcome = SqliteRows(batch).submit(submission);
     connection.exec("RELEASE hapax_submit");
     return outcome;
   } catch (const Failure& failure) {

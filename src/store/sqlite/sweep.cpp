@@ -1,5 +1,6 @@
 #include "core/transition.h"
-#include "store/sqlite/verbs.h"
+#include "store/rules/close.h"
+#include "store/sqlite/sqlite_rows.h"
 
 namespace hapax::sqlite {
 
@@ -72,16 +73,8 @@ SweepOutcome Sweep::operator()(Batch& batch, std::int32_t limit) {
   }
 
   for (const ExecutionId& id : ids) {
-    Row row = batch.tables.load_state(id).value();
-    Execution& execution = row.execution;
-    Effects effects;
-    if (expire(execution, batch.now)) {
-      effects.add_changed(execution);
-      settle(batch, row, 0, effects);
-    } else if (execution.status == Status::suspended) {
-      wake_run(batch, id, effects);
-    }
-    outcome.effects.add(effects);
+    SqliteRows rows(batch);
+    outcome.effects.add(rules::end_due(rows, id));
   }
   outcome.more = std::ssize(ids) >= limit;
   {
@@ -100,7 +93,7 @@ SweepOutcome Sweep::operator()(Batch& batch, std::int32_t limit) {
 Purge::Purge(Connection& db)
     : queues_(db, "SELECT queue_no, name_space, queue, kind FROM queues ORDER BY name_space, queue, kind"),
       closed_(db,
-              "SELECT e.seq FROM executions e INDEXED BY closed WHERE e.finished_at IS NOT NULL"
+              "SELECT e.id FROM executions e INDEXED BY closed WHERE e.finished_at IS NOT NULL"
               " AND e.queue_no = ? AND e.kind = ? AND e.finished_at <= ?"
               " AND (e.parent IS NULL OR NOT EXISTS (SELECT 1 FROM executions p WHERE p.id = e.parent))"
               " ORDER BY e.finished_at, e.id LIMIT ?"),
@@ -111,17 +104,17 @@ Purge::Purge(Connection& db)
                 "DELETE FROM requests WHERE (name_space, request_key) IN (SELECT name_space, request_key"
                 " FROM requests INDEXED BY request_ends WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)") {}
 
-std::vector<std::int64_t> Purge::over_retention(Batch& batch, std::int32_t limit) {
-  std::vector<std::int64_t> seqs;
+std::vector<ExecutionId> Purge::over_retention(Batch& batch, std::int32_t limit) {
+  std::vector<ExecutionId> ids;
   Run queues(queues_);
-  while (std::ssize(seqs) < limit && queues.next()) {
+  while (std::ssize(ids) < limit && queues.next()) {
     const auto kind = static_cast<Kind>(queues.int32(3));
     const Duration retention = batch.policies.retention(queues.text(1), queues.text(2), kind);
     Run run(closed_);
-    run.bind(queues.int64(0)).bind(kind).bind(batch.now - retention).bind(limit - std::ssize(seqs));
-    while (run.next()) seqs.push_back(run.int64(0));
+    run.bind(queues.int64(0)).bind(kind).bind(batch.now - retention).bind(limit - std::ssize(ids));
+    while (run.next()) ids.push_back(run.bytes<ExecutionId>(0));
   }
-  return seqs;
+  return ids;
 }
 
 std::int64_t Purge::requests(Batch& batch, std::int32_t limit) {
@@ -130,11 +123,9 @@ std::int64_t Purge::requests(Batch& batch, std::int32_t limit) {
 
 PurgeOutcome Purge::operator()(Batch& batch, std::int32_t limit) {
   PurgeOutcome outcome;
-  for (const std::int64_t seq : over_retention(batch, limit)) {
-    const Row row = batch.tables.load_all(seq).value();
-    batch.tables.erase(row, batch.now);
-    batch.tables.remember_report(row, batch.now);
-    ++outcome.executions;
+  for (const ExecutionId& id : over_retention(batch, limit)) {
+    SqliteRows rows(batch);
+    outcome.executions += rules::purge(rows, id) ? 1 : 0;
   }
   std::vector<IdentityHash> dead;
   {

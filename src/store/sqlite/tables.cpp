@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/checksum.h"
-#include "store/rules/workflow.h"
 #include "store/sqlite/activity_tables.h"
 #include "store/sqlite/run_tables.h"
 #include "store/sqlite/verbs.h"
@@ -45,9 +44,6 @@ struct Tables::Statements {
         put_identity(db,
                      "INSERT INTO identities (hash, owner, expires_at) VALUES (?, ?, ?) ON CONFLICT (hash)"
                      " DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at"),
-        take_identity(db,
-                      "INSERT INTO identities (hash, owner) VALUES (?, ?) ON CONFLICT (hash)"
-                      " DO UPDATE SET owner = excluded.owner"),
         erase_identity(db, "DELETE FROM identities WHERE hash = ?"),
         find_identity(db, "SELECT owner, expires_at FROM identities WHERE hash = ?"),
         find_owner(db, "SELECT e.id FROM identities i JOIN executions e ON e.seq = i.owner WHERE i.hash = ?"),
@@ -74,7 +70,7 @@ struct Tables::Statements {
   Statement state_by_id, all_by_id, all_by_seq, exists, last_seq;
   Statement insert, insert_large, update, erase, erase_large, erase_attempts, attempts, insert_attempt;
   Statement running, running_with_key, park, unpark, unpark_all, parked_keys;
-  Statement insert_identity, put_identity, take_identity, erase_identity, find_identity, find_owner, orphan_identity;
+  Statement insert_identity, put_identity, erase_identity, find_identity, find_owner, orphan_identity;
   Statement tombstone, insert_tombstone, erase_tombstone;
   Statement put_report, find_report, forget_reports;
 };
@@ -236,31 +232,7 @@ void Tables::save(Row& row, std::size_t known) {
   if (row.execution.kind == Kind::workflow) runs().save(row);
 }
 
-void Tables::erase(const Row& row, Time now) {
-  const Execution& execution = row.execution;
-  if (execution.identity) {
-    const IdentityHash& hash = execution.identity->hash;
-    bool owned = false;
-    std::optional<Time> expires_at;
-    {
-      Run run(statements_->find_identity);
-      if (run.bind(hash).next()) {
-        owned = !run.is_null(0) && run.int64(0) == row.seq;
-        expires_at = run.time_if(1);
-      }
-    }
-    if (owned && expires_at && *expires_at > now) {
-      Run(statements_->insert_tombstone)
-          .bind(*expires_at)
-          .bind(execution.status)
-          .bind(execution.finished_at)
-          .bind(row.seq)
-          .done();
-      Run(statements_->orphan_identity).bind(hash).done();
-    } else if (owned) {
-      Run(statements_->erase_identity).bind(hash).done();
-    }
-  }
+void Tables::erase(const Row& row) {
   if (row.execution.kind == Kind::workflow) runs().erase(row.seq);
   if (row.failures > 0) Run(statements_->erase_attempts).bind(row.seq).done();
   Run(statements_->erase_large).bind(row.seq).done();
@@ -271,35 +243,29 @@ void Tables::erase(const Row& row, Time now) {
 
 // ---- reports
 
-void Tables::remember_report(const Row& row, Time now) {
-  constexpr std::int64_t kForgottenForEachKept = 2;  // so that the table does not wait for a cleanup to stay small
-  const Time until = *row.execution.finished_at + kReportMemory;
-  if (until <= now) return;
-  const auto report = closing_report(row.execution);
-  if (!report) return;
-  forget_reports(now, kForgottenForEachKept);
+void Tables::keep_report(const ClosingReport& report, Time until) {
   Run run(statements_->put_report);
-  run.bind(report->token.execution).bind(until).bind(report->token.attempt).bind(report->token.secret);
-  run.bind(report->said).bind(report->status).bind(row.queue_no);
-  run.bind(static_cast<std::int32_t>(report->had_concurrency_key)).done();
+  run.bind(report.token.execution).bind(until).bind(report.token.attempt).bind(report.token.secret);
+  run.bind(report.said).bind(report.status).bind(queue_no(report.name_space, report.queue, Kind::task));
+  run.bind(static_cast<std::int32_t>(report.had_concurrency_key)).done();
 }
 
-std::optional<ClosingReport> Tables::report_before(const Report& report, Time now) {
-  ClosingReport before;
+std::optional<ClosingReport> Tables::find_report(const ExecutionId& id, Time now) {
+  ClosingReport report;
   std::int64_t queue_no = 0;
   {
     Run run(statements_->find_report);
-    if (!run.bind(report.token.execution).bind(now).next()) return std::nullopt;
-    before.token = {report.token.execution, run.int32(0), run.bytes<LeaseSecret>(1)};
-    before.said = run.bytes<InputHash>(2).bytes;
-    before.status = static_cast<Status>(run.int32(3));
+    if (!run.bind(id).bind(now).next()) return std::nullopt;
+    report.token = {id, run.int32(0), run.bytes<LeaseSecret>(1)};
+    report.said = run.bytes<InputHash>(2).bytes;
+    report.status = static_cast<Status>(run.int32(3));
     queue_no = run.int64(4);
-    before.had_concurrency_key = run.int32(5) != 0;
+    report.had_concurrency_key = run.int32(5) != 0;
   }
   const QueueName& name = queue_name(queue_no);
-  before.name_space = name.name_space;
-  before.queue = name.queue;
-  return is_repeated_by(before, report) ? std::optional(before) : std::nullopt;
+  report.name_space = name.name_space;
+  report.queue = name.queue;
+  return report;
 }
 
 std::int64_t Tables::forget_reports(Time now, std::int64_t limit) {
@@ -352,9 +318,11 @@ void Tables::put_identity(const IdentityHash& hash, std::int64_t owner, std::opt
   Run(statements_->erase_tombstone).bind(hash).done();
 }
 
-void Tables::take_identity(const IdentityHash& hash, std::int64_t owner) {
-  Run(statements_->take_identity).bind(hash).bind(owner).done();
-  Run(statements_->erase_tombstone).bind(hash).done();
+void Tables::bury_identity(const LedgerEntry& entry, std::int64_t owner) {
+  const Tombstone& tombstone = *entry.tombstone;
+  Run run(statements_->insert_tombstone);
+  run.bind(*entry.expires_at).bind(tombstone.status).bind(tombstone.finished_at).bind(owner).done();
+  Run(statements_->orphan_identity).bind(entry.identity.hash).done();
 }
 
 bool Tables::erase_identity(const IdentityHash& hash) {
@@ -397,32 +365,6 @@ std::optional<Held> Tables::find_identity(const IdentityHash& hash) {
   entry.identity.hash = hash;
   read_tombstone(run, 0, entry);
   return held;
-}
-
-// ---- batches
-
-bool is_unretained(Batch& batch, const Row& row) {
-  const Execution& execution = row.execution;
-  return batch.policies.retention(execution) == Duration::zero() &&
-         !(execution.parent && batch.tables.exists(*execution.parent));
-}
-
-bool settle(Batch& batch, Row& row, std::size_t known_attempts, Effects& effects) {
-  const Execution& execution = row.execution;
-  const bool told = is_closed(execution.status) && concerns_workflows(execution);
-  const bool erased = is_closed(execution.status) && !told && is_unretained(batch, row);
-  if (erased) {
-    batch.tables.erase(row, batch.now);
-  } else {
-    batch.tables.save(row, known_attempts);
-  }
-  if (execution.concurrency_key && execution.status != Status::running) {
-    const QueuePolicy& policy = batch.policies.of(execution.name_space, execution.queue);
-    batch.tables.unpark(row.queue_no, *execution.concurrency_key, policy.concurrency_limit);
-  }
-  if (!told) return erased;
-  tell_workflows(batch, execution, effects);
-  return batch.policies.retention(execution) == Duration::zero() && !batch.tables.exists(execution.id);
 }
 
 Duration retention_of_owner(const QueuePolicies& policies, const Held& held) {

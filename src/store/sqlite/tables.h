@@ -81,15 +81,12 @@ class Tables {
   // Writes what a transition changed. `known` failed attempts were in the row before it.
   void save(Row& row, std::size_t known);
 
-  // Deletes a closed execution; its ledger entry goes with it, or stays as a tombstone if it has time left.
-  void erase(const Row& row, Time now);
+  void erase(const Row& row);  // with all that it has but its identity
 
-  // ---- reports
+  // ---- reports that closed executions which are gone
 
-  // Keeps what a repeated report must be answered with, where the execution that it closed goes early. The row has all
-  // its attempts.
-  void remember_report(const Row& row, Time now);
-  std::optional<ClosingReport> report_before(const Report& report, Time now);
+  void keep_report(const ClosingReport& report, Time until);
+  std::optional<ClosingReport> find_report(const ExecutionId& id, Time now);
   std::int64_t forget_reports(Time now, std::int64_t limit);  // how many
 
   // ---- concurrency keys
@@ -107,7 +104,7 @@ class Tables {
   // False if the identity has an entry.
   bool insert_identity(const IdentityHash& hash, std::int64_t owner, std::optional<Time> expires_at);
   void put_identity(const IdentityHash& hash, std::int64_t owner, std::optional<Time> expires_at);
-  void take_identity(const IdentityHash& hash, std::int64_t owner);  // keeps the expiry that the entry has
+  void bury_identity(const LedgerEntry& entry, std::int64_t owner);  // it gets a tombstone in place of its owner
   bool erase_identity(const IdentityHash& hash);
   std::optional<Held> find_identity(const IdentityHash& hash);
   std::optional<ExecutionId> find_owner(const IdentityHash& hash);  // nothing if it was purged
@@ -145,14 +142,6 @@ struct Batch {
   const QueuePolicies& policies;
   Time now;
 };
-
-// Writes what a transition made of an execution that was pending or running before: the row, or its deletion if it is
-// closed and its retention is nothing; and a freed slot goes to the next of its concurrency key. Workflows that waited
-// for it are told. True if it was deleted.
-bool settle(Batch& batch, Row& row, std::size_t known_attempts, Effects& effects);
-
-// Whether closing it would delete it: then the caller may want all of it first.
-bool is_unretained(Batch& batch, const Row& row);
 
 Duration retention_of_owner(const QueuePolicies& policies, const Held& held);
 

@@ -6,23 +6,11 @@
 #include <vector>
 
 #include "core/rate.h"
-#include "store/returned_permits.h"
+#include "store/rules/returned_permits.h"
+#include "store/rules/rows.h"
 #include "store/sqlite/tables.h"
 
 namespace hapax::sqlite {
-
-SubmitOutcome submit(Batch& batch, const Submission& submission);
-ExtendOutcome extend(Batch& batch, const Extension& extension);
-FinishOutcome finish(Batch& batch, const Report& report);
-bool release_identity(Batch& batch, const std::string& name_space, const IdentityHash& hash);
-TurnOutcome commit_turn(Batch& batch, const Turn& turn);
-
-// For an execution that was closed and stored: see after_close().
-void tell_workflows(Batch& batch, const Execution& closed, Effects& effects);
-// For a suspended workflow that is due: see wake_due().
-void wake_run(Batch& batch, const ExecutionId& id, Effects& effects);
-// Runs the operation, whatever its request key.
-ControlOutcome run_operation(Batch& batch, const ControlRequest& request);
 
 // Hands out what has become claimable; gives back what was handed out.
 std::set<ExecutionId> hand_out(Batch& batch, Waiters& waiters, const std::set<ExecutionId>& ready);
@@ -55,10 +43,11 @@ class Claim {
   Statement next_priority_, due_, next_run_at_, rate_, put_rate_;
 };
 
-class Control {
+class Requests {
  public:
-  explicit Control(Connection& connection);
-  ControlOutcome operator()(Batch& batch, const ControlRequest& request);
+  explicit Requests(Connection& connection);
+  std::optional<PastRequest> find(const std::string& name_space, const std::string& key, Time now);
+  void put(const std::string& name_space, const std::string& key, const PastRequest& past, Time now, Time expires_at);
 
  private:
   Statement find_, put_;
@@ -84,7 +73,7 @@ class Purge {
   std::int64_t requests(Batch& batch, std::int32_t limit);
 
  private:
-  std::vector<std::int64_t> over_retention(Batch& batch, std::int32_t limit);
+  std::vector<ExecutionId> over_retention(Batch& batch, std::int32_t limit);
 
   Statement queues_, closed_, tombstones_, requests_;
 };

@@ -1,24 +1,29 @@
+// The rows of this store, to which the rules are applied.
 #include <algorithm>
 
 #include "store/memory/verbs.h"
-#include "store/rules/run_rows.h"
+#include "store/rules/close.h"
+#include "store/rules/finish.h"
+#include "store/rules/rows.h"
+#include "store/rules/submit.h"
 #include "store/rules/workflow.h"
 
 namespace hapax::memory {
 
 namespace {
 
-class MemoryRows final : public RunRows {
+class MemoryRows final : public rules::Rows {
  public:
   MemoryRows(Tables& tables, Time now) : tables_(tables), now_(now) {}
 
-  Time now() const override { return now_; }
-  const QueuePolicies& policies() const override { return *tables_.policies; }
+  Time now() override { return now_; }
+  const QueuePolicies& policies() override { return *tables_.policies; }
 
   std::optional<Execution> load(const ExecutionId& id) override {
     const Execution* execution = tables_.find(id);
     return execution ? std::optional(*execution) : std::nullopt;
   }
+  bool exists(const ExecutionId& id) override { return tables_.find(id) != nullptr; }
 
   std::optional<ExecutionId> latest_run(const std::string& name_space, const std::string& workflow_id) override {
     return memory::latest_run(tables_, name_space, workflow_id);
@@ -32,19 +37,42 @@ class MemoryRows final : public RunRows {
     return ids;
   }
 
-  void insert(const Execution& execution) override { tables_.insert(execution); }
+  void insert(const Execution& execution, std::optional<Duration>) override { tables_.insert(execution); }
   void save(const Execution& execution) override {
     tables_.change(execution.id, [&](Execution& stored) { stored = execution; });
   }
-  SubmitOutcome submit(const Submission& submission) override { return memory::submit(tables_, submission, now_); }
-  void purge_if_unretained(const ExecutionId& id) override { purged_ = tables_.purge_if_unretained(id, now_); }
+  void erase(const Execution& execution) override { tables_.erase(execution.id); }
+  SubmitOutcome submit(const Submission& submission) override { return rules::submit(*this, submission); }
 
-  std::optional<ExecutionId> live_owner(const IdentityHash& hash) override {
-    const auto entry = tables_.ledger.find(hash);
-    if (entry == tables_.ledger.end() || !tables_.is_live(entry->second, now_)) return std::nullopt;
-    return entry->second.owner;
+  const LedgerEntry* entry(const Execution& execution) override {
+    const auto found = tables_.ledger.find(execution.identity->hash);
+    return found == tables_.ledger.end() ? nullptr : &found->second;
   }
-  void give_identity(const Execution& execution) override { tables_.give_identity(execution); }
+  const Execution* owner(const LedgerEntry& entry) override { return tables_.find(entry.owner); }
+  const Execution* stored(const ExecutionId& id, const LedgerEntry*) override { return tables_.find(id); }
+  void put_entry(const Execution&, const LedgerEntry& entry) override {
+    tables_.ledger.insert_or_assign(entry.identity.hash, entry);
+  }
+  void erase_entry(const LedgerEntry& entry) override { tables_.ledger.erase(entry.identity.hash); }
+
+  std::optional<ClosingReport> find_report(const ExecutionId& id) override {
+    const auto found = tables_.reports.find(id);
+    if (found == tables_.reports.end() || found->second.second <= now_) return std::nullopt;
+    return found->second.first;
+  }
+  void keep_report(const ClosingReport& report, Time until) override {
+    tables_.reports.insert_or_assign(report.token.execution, std::pair(report, until));
+  }
+
+  std::optional<PastRequest> find_request(const std::string& name_space, const std::string& key) override {
+    const auto found = tables_.requests.find({name_space, key});
+    if (found == tables_.requests.end() || found->second.expires_at <= now_) return std::nullopt;
+    return found->second.past;
+  }
+  void put_request(const std::string& name_space, const std::string& key, const PastRequest& past,
+                   Time expires_at) override {
+    tables_.requests.insert_or_assign(std::pair(name_space, key), StoredRequest{past, expires_at});
+  }
 
   void append(const ExecutionId& run, const std::vector<Event>& events) override {
     auto& history = tables_.histories[run];
@@ -88,12 +116,9 @@ class MemoryRows final : public RunRows {
     return std::nullopt;
   }
 
-  std::optional<Execution> purged() { return std::move(purged_); }
-
  private:
   Tables& tables_;
-  Time now_;
-  std::optional<Execution> purged_;  // the last one
+  const Time now_;
 };
 
 }  // namespace
@@ -123,37 +148,38 @@ std::vector<Event> events_after(const Tables& tables, const ExecutionId& run, st
   return events;
 }
 
-std::optional<Execution> settle_closed(Tables& tables, const ExecutionId& id, Effects& effects, Time now) {
-  const Execution* execution = tables.find(id);
-  if (!is_closed(execution->status)) return std::nullopt;
-  if (!concerns_workflows(*execution)) return tables.purge_if_unretained(id, now);
-  MemoryRows rows(tables, now);
-  after_close(rows, Execution(*execution), effects);
-  return rows.purged();
+SubmitOutcome submit(Tables& tables, const Submission& submission, Time now) {
+  return MemoryRows(tables, now).submit(submission);
 }
 
-void wake_run(Tables& tables, const ExecutionId& id, Effects& effects, Time now) {
+ExtendOutcome extend(Tables& tables, const Extension& extension, Time now) {
   MemoryRows rows(tables, now);
-  wake_due(rows, *tables.find(id), effects);
+  return rules::extend(rows, extension);
+}
+
+FinishOutcome finish(Tables& tables, const Report& report, Time now) {
+  MemoryRows rows(tables, now);
+  return rules::finish(rows, report);
 }
 
 TurnOutcome commit_turn(Tables& tables, const Turn& turn, Time now) {
   MemoryRows rows(tables, now);
-  return hapax::commit_turn(rows, turn);
+  return rules::commit_turn(rows, turn);
 }
 
 ControlOutcome control(Tables& tables, const ControlRequest& request, Time now) {
-  const std::pair key(request.name_space, request.request_key);
-  const auto stored = tables.requests.find(key);
-  if (stored != tables.requests.end() && stored->second.expires_at > now) {
-    return answer_again(stored->second.past, request);
-  }
   MemoryRows rows(tables, now);
-  const ControlOutcome outcome = hapax::control(rows, request);
-  tables.requests.insert_or_assign(
-      key, StoredRequest{{request.action, request.target, request.workflow_id, request.parameters, outcome},
-                         now + request.request_ttl});
-  return outcome;
+  return rules::control(rows, request);
+}
+
+Effects end_due(Tables& tables, const ExecutionId& id, Time now) {
+  MemoryRows rows(tables, now);
+  return rules::end_due(rows, id);
+}
+
+bool purge(Tables& tables, const ExecutionId& id, Time now) {
+  MemoryRows rows(tables, now);
+  return rules::purge(rows, id);
 }
 
 }  // namespace hapax::memory

@@ -1,50 +1,69 @@
-// The rules of workflows over this store's documents.
+// The rows of this store, to which the rules are applied: its documents.
+#pragma once
 
 #include <algorithm>
 
-#include "core/transition.h"
-#include "store/rules/new_execution.h"
-#include "store/rules/run_rows.h"
-#include "store/rules/workflow.h"
-#include "store/s3/verbs.h"
+#include "store/rules/rows.h"
+#include "store/rules/submit.h"
+#include "store/s3/workspace.h"
 
 namespace hapax::s3 {
 
-namespace {
-
-class S3Rows final : public RunRows {
+class S3Rows final : public rules::Rows {
  public:
   explicit S3Rows(Workspace& workspace) : workspace_(workspace) {}
 
-  Time now() const override { return workspace_.now(); }
-  const QueuePolicies& policies() const override { return workspace_.policies(); }
+  Time now() override { return workspace_.now(); }
+  const QueuePolicies& policies() override { return workspace_.policies(); }
 
   std::optional<Execution> load(const ExecutionId& id) override {
     const TaskDocument* document = workspace_.task(id);
     return document ? std::optional(document->execution) : std::nullopt;
   }
+  bool exists(const ExecutionId& id) override { return workspace_.task(id) != nullptr; }
   std::optional<ExecutionId> latest_run(const std::string& name_space, const std::string& workflow_id) override {
     return workspace_.latest_run(name_space, workflow_id);
   }
   std::vector<ExecutionId> steps_of(const ExecutionId& run) override { return workspace_.steps_of(run); }
 
-  void insert(const Execution& execution) override { workspace_.insert(execution); }
+  void insert(const Execution& execution, std::optional<Duration>) override { workspace_.insert(execution); }
   void save(const Execution& execution) override {
     if (TaskDocument* document = workspace_.task(execution.id)) document->execution = execution;
   }
-  SubmitOutcome submit(const Submission& submission) override { return s3::submit(workspace_, submission); }
-  void purge_if_unretained(const ExecutionId& id) override { purged_ = workspace_.purge_if_unretained(id); }
+  void erase(const Execution& execution) override { workspace_.erase(execution.id); }
+  SubmitOutcome submit(const Submission& submission) override { return rules::submit(*this, submission); }
 
-  std::optional<ExecutionId> live_owner(const IdentityHash& hash) override {
-    const Record* record = workspace_.record(hash);
-    if (!record || !workspace_.is_live(record->entry)) return std::nullopt;
-    return record->entry.owner;
+  const LedgerEntry* entry(const Execution& execution) override {
+    record_ = workspace_.record_for(execution);
+    return record_ ? &record_->entry : nullptr;
   }
-  void give_identity(const Execution& execution) override {
-    const Record* before = workspace_.record_for(execution);
-    LedgerEntry entry = new_entry(execution, std::nullopt);
-    if (before) entry.expires_at = before->entry.expires_at;
-    workspace_.put_record(execution, entry);
+  const Execution* owner(const LedgerEntry& entry) override {
+    const TaskDocument* owner = workspace_.task(entry.owner);
+    return owner ? &owner->execution : nullptr;
+  }
+  const Execution* stored(const ExecutionId& id, const LedgerEntry* entry) override {
+    if (entry && record_ && entry == &record_->entry && is_younger(id, *record_)) return nullptr;
+    const TaskDocument* stored = workspace_.task(id);
+    return stored ? &stored->execution : nullptr;
+  }
+  void put_entry(const Execution& owner, const LedgerEntry& entry) override { workspace_.put_record(owner, entry); }
+  void erase_entry(const LedgerEntry& entry) override {
+    workspace_.erase_record(*workspace_.record(entry.identity.hash));
+  }
+
+  std::optional<ClosingReport> find_report(const ExecutionId& id) override {
+    const std::optional<Grave>& grave = workspace_.grave(id);
+    return grave && grave->keep_until > now() ? grave->report : std::nullopt;
+  }
+  void keep_report(const ClosingReport& report, Time until) override { workspace_.keep_report(report, until); }
+
+  std::optional<PastRequest> find_request(const std::string& name_space, const std::string& key) override {
+    const auto stored = workspace_.request(name_space, key);
+    return stored && stored->expires_at > now() ? std::optional(stored->past) : std::nullopt;
+  }
+  void put_request(const std::string& name_space, const std::string& key, const PastRequest& past,
+                   Time expires_at) override {
+    workspace_.put_request(name_space, key, {past, expires_at});
   }
 
   void append(const ExecutionId& run, const std::vector<Event>& events) override {
@@ -109,43 +128,15 @@ class S3Rows final : public RunRows {
     return taken;
   }
 
-  std::optional<Execution> purged() { return std::move(purged_); }
-
  private:
+  // Whether the id was drawn after those of all that ever owned the identity. Then none of them was stored under it.
+  static bool is_younger(const ExecutionId& id, const Record& record) {
+    const Time latest = std::max(record.entry.created_at, record.drawn_until.value_or(Time()));
+    return record.entry.owner != id && id.drawn_at() > latest;
+  }
+
   Workspace& workspace_;
-  std::optional<Execution> purged_;  // the last one
+  const Record* record_ = nullptr;  // whose entry was asked for last
 };
-
-}  // namespace
-
-std::optional<Execution> settle_closed(Workspace& workspace, const ExecutionId& id, Effects& effects) {
-  const Execution execution = workspace.task(id)->execution;
-  if (!is_closed(execution.status)) return std::nullopt;
-  if (!concerns_workflows(execution)) return workspace.purge_if_unretained(id);
-  S3Rows rows(workspace);
-  after_close(rows, execution, effects);
-  return rows.purged();
-}
-
-void wake_run(Workspace& workspace, const ExecutionId& id, Effects& effects) {
-  S3Rows rows(workspace);
-  wake_due(rows, workspace.task(id)->execution, effects);
-}
-
-TurnOutcome commit_turn(Workspace& workspace, const Turn& turn) {
-  S3Rows rows(workspace);
-  return hapax::commit_turn(rows, turn);
-}
-
-ControlOutcome control(Workspace& workspace, const ControlRequest& request) {
-  const auto stored = workspace.request(request.name_space, request.request_key);
-  if (stored && stored->expires_at > workspace.now()) return answer_again(stored->past, request);
-  S3Rows rows(workspace);
-  const ControlOutcome outcome = hapax::control(rows, request);
-  workspace.put_request(request.name_space, request.request_key,
-                        {{request.action, request.target, request.workflow_id, request.parameters, outcome},
-                         workspace.now() + request.request_ttl});
-  return outcome;
-}
 
 }  // namespace hapax::s3

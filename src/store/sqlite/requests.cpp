@@ -1,4 +1,3 @@
-#include "store/rules/workflow.h"
 #include "store/sqlite/verbs.h"
 
 namespace hapax::sqlite {
@@ -22,7 +21,7 @@ PastRequest read_past(const Run& stored) {
 
 }  // namespace
 
-Control::Control(Connection& db)
+Requests::Requests(Connection& db)
     : find_(db,
             "SELECT action, target, outcome, changed, status, other, workflow_id, parameters, execution, steps"
             " FROM requests WHERE name_space = ? AND request_key = ? AND expires_at > ?"),
@@ -31,21 +30,21 @@ Control::Control(Connection& db)
            " created_at, expires_at, workflow_id, parameters, execution, steps)"
            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") {}
 
-ControlOutcome Control::operator()(Batch& batch, const ControlRequest& request) {
-  {
-    Run stored(find_);
-    if (stored.bind(request.name_space).bind(request.request_key).bind(batch.now).next()) {
-      return answer_again(read_past(stored), request);
-    }
-  }
-  const ControlOutcome outcome = run_operation(batch, request);
+std::optional<PastRequest> Requests::find(const std::string& name_space, const std::string& key, Time now) {
+  Run stored(find_);
+  if (!stored.bind(name_space).bind(key).bind(now).next()) return std::nullopt;
+  return read_past(stored);
+}
+
+void Requests::put(const std::string& name_space, const std::string& key, const PastRequest& past, Time now,
+                   Time expires_at) {
+  const ControlOutcome& outcome = past.outcome;
   Run run(put_);
-  run.bind(request.name_space).bind(request.request_key).bind(static_cast<std::int32_t>(request.action));
-  run.bind(request.target).bind(static_cast<std::int32_t>(outcome.kind));
+  run.bind(name_space).bind(key).bind(static_cast<std::int32_t>(past.action));
+  run.bind(past.target).bind(static_cast<std::int32_t>(outcome.kind));
   run.bind(static_cast<std::int32_t>(outcome.changed)).bind(outcome.status).bind(outcome.other);
-  run.bind(batch.now).bind(batch.now + request.request_ttl).bind(request.workflow_id).bind(request.parameters);
+  run.bind(now).bind(expires_at).bind(past.workflow_id).bind(past.parameters);
   run.bind(outcome.execution).bind(outcome.steps).done();
-  return outcome;
 }
 
 }  // namespace hapax::sqlite
