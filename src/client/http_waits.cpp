@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kPollMs = 60'000;  // orders wake it
 
-Failure taken_back() { return {Failure::Code::stopped, "the request was taken back"}; }
+Failure cancelled_request() { return {Failure::Code::stopped, "the request was cancelled"}; }
 
 }  // namespace
 
@@ -56,7 +56,7 @@ std::shared_ptr<HttpClient::Call> HttpClient::Waits::start(HttpRequest request, 
     }
     waiting->waits = nullptr;
   }
-  waiting->done(taken_back());
+  waiting->done(cancelled_request());
   return waiting;
 }
 
@@ -88,9 +88,9 @@ bool HttpClient::Waits::take_orders() {
   }
   for (const auto& waiting : cancelled) {
     const auto found = active_.find(waiting->easy);
-    if (found != active_.end() && found->second.waiting == waiting) end(waiting->easy, taken_back());
+    if (found != active_.end() && found->second.waiting == waiting) end(waiting->easy, cancelled_request());
   }
-  while (stopping && !active_.empty()) end(active_.begin()->first, taken_back());
+  while (stopping && !active_.empty()) end(active_.begin()->first, cancelled_request());
   return !stopping;
 }
 

@@ -57,7 +57,7 @@ Exchanged RemoteServer::parse(const HttpAnswer& answer) const {
   } catch (const InvalidJson&) {
     if (answer.status >= 500) Exchanged{answer.status, {}}.throw_error();  // a proxy's page
     throw Failure(Failure::Code::misuse,
-                  fmt::format("{} answered with status {} and something that is no JSON: is it a "
+                  fmt::format("{} answered with status {} and something that is not JSON: is it a "
                               "Hapax server?",
                               http_.base_url(), answer.status));
   }

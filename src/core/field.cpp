@@ -137,7 +137,7 @@ void FieldReader::done() const {
   for (const auto& [name, value] : object_.members) {
     if (std::find(asked_.begin(), asked_.end(), name) != asked_.end()) continue;
     const std::set<std::string_view> known(asked_.begin(), asked_.end());
-    if (known.empty()) throw InvalidField(pointer(name), "is not known here; nothing is to be said");
+    if (known.empty()) throw InvalidField(pointer(name), "is not known here; this object takes no fields");
     throw InvalidField(pointer(name), fmt::format("is not known here; known are {}", fmt::join(known, ", ")));
   }
 }

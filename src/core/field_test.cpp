@@ -90,7 +90,7 @@ TEST(FieldReader, RefusesWhatWasNotAskedFor) {
                      }),
             "/at/quue is not known here; known are queue, type");
   EXPECT_EQ(error_of(R"({"quue":"q"})", [](auto& r) { r.done(); }),
-            "/at/quue is not known here; nothing is to be said");
+            "/at/quue is not known here; this object takes no fields");
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ Auth::Admission Auth::admit(const Request& request) const {
   const std::string_view secret = bearer_secret(request.authorization);
   if (secret.empty()) throw unauthorized("This server needs a token: send the header \"Authorization: Bearer …\".");
   const Known* known = find(secret);
-  if (known == nullptr) throw unauthorized("The token is not one of this server's.");
+  if (known == nullptr) throw unauthorized("This server does not know the token.");
   if (!named) return {known->name_space.value_or("default"), known->name_space.has_value()};
   std::string name_space = checked_name_space(request.name_space_header);
   if (known->name_space && *known->name_space != name_space) {

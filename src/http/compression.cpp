@@ -108,7 +108,7 @@ std::string decode_body(std::string body, std::string_view content_encoding, std
   const auto coding = parse_coding(content_encoding);
   if (!coding) {
     throw RequestError(415, "UnsupportedMediaType",
-                       "The body's Content-Encoding is not known here: send it as gzip, deflate or identity.")
+                       "The body's Content-Encoding is not supported: send it as gzip, deflate or identity.")
         .with("header", "Content-Encoding")
         .with_header("Accept-Encoding", "gzip, deflate");
   }

@@ -253,7 +253,7 @@ void Connection::head_done(std::string_view bytes) {
     read_head(incoming.request, header, bytes);
     changes_ = incoming.request.method != Method::get;
     const Route& route = loop_->service().admit(incoming.request, route_);
-    if (spare_ && route.access != Access::open) throw overloaded("The server has as many connections as it takes.");
+    if (spare_ && route.access != Access::open) throw overloaded("The server has reached its limit of connections.");
     incoming.route = &route;
     take_body_bytes();
   } catch (...) {
@@ -308,7 +308,7 @@ void Connection::dispatch() {
   const Responder responder(call);
   if (incoming->refusal) return responder.answer(*std::move(incoming->refusal));
   if (incoming->route->access != Access::open && !call->take_request()) {
-    return responder.answer(overloaded("The server has as many requests in hand as it takes.").response());
+    return responder.answer(overloaded("The server has reached its limit of requests in hand.").response());
   }
   incoming->request.body = std::move(incoming->parser.get().body());
   Service& service = loop_->service();
@@ -324,12 +324,12 @@ void Connection::refuse(const error_code& error) {
   if (error == Http::body_limit) {
     refuse(payload_too_large(loop_->options().max_body_bytes).response());
   } else if (error == Http::header_limit) {
-    refuse(RequestError(431, "HeadersTooLarge", "The request's headers are longer than this server takes: 16384 bytes.")
+    refuse(RequestError(431, "HeadersTooLarge", "The request's headers are longer than the limit of 16384 bytes.")
                .response());
   } else if (error == Http::partial_message) {
     refuse(RequestError(408, "RequestTimeout", "The request did not arrive in time; nothing was done.").response());
   } else {
-    refuse(RequestError(400, "MalformedHttp", "This is no HTTP/1.1 request: " + error.message() + ".").response());
+    refuse(RequestError(400, "MalformedHttp", "This is not an HTTP/1.1 request: " + error.message() + ".").response());
   }
 }
 

@@ -54,11 +54,10 @@ Response failure_response(const Failure& failure) {
           .response();
     case Failure::Code::outcome_unknown:
       spdlog::warn("http: the outcome of a commit is unknown: {}", failure.what());
-      return unavailable(
-                 "OutcomeUnknown",
-                 with_cause(failure,
-                            "The store was lost while it committed: this may have been done or not. The same request "
-                            "may safely be sent again if it carries an idempotency key."))
+      return unavailable("OutcomeUnknown",
+                         with_cause(failure,
+                                    "The store was lost during the commit, so the outcome is unknown. The same request "
+                                    "may safely be sent again if it carries an id or an idempotency key."))
           .response();
     case Failure::Code::stopped:
       return unavailable("ShuttingDown",
@@ -76,17 +75,17 @@ Response failure_response(const Failure& failure) {
       spdlog::error("http: the store is corrupt: {}", failure.what());
       return unavailable(
                  "StoreCorrupt",
-                 "The stored data is damaged: no request helps until it is repaired. The server's log says more.",
+                 "The stored data is damaged, and requests fail until it is repaired. The server's log says more.",
                  kRepairSeconds)
           .response();
     case Failure::Code::misuse: break;
   }
   spdlog::error("http: the store cannot be used: {}", failure.what());
-  return unavailable(
-             "StoreUnavailable",
-             "The store cannot be used as it is: its schema is missing or of another version, or a right is missing. "
-             "Nothing was done. `hapax migrate` mends the schema; the server's log says more.",
-             kRepairSeconds)
+  return unavailable("StoreUnavailable",
+                     "The store cannot be used as it is: its schema is missing or of another version, or a permission "
+                     "is missing. "
+                     "Nothing was done. `hapax migrate` repairs the schema; the server's log says more.",
+                     kRepairSeconds)
       .response();
 }
 
@@ -150,10 +149,10 @@ RequestError invalid_idempotency_key(const std::string& message) {
 }
 
 RequestError payload_too_large(std::size_t limit_bytes) {
-  return {413, "PayloadTooLarge", fmt::format("The body is longer than this server takes: {} bytes.", limit_bytes)};
+  return {413, "PayloadTooLarge", fmt::format("The body is longer than the limit of {} bytes.", limit_bytes)};
 }
 
-RequestError too_many_bytes() { return overloaded("The server has as many bytes of requests in hand as it takes."); }
+RequestError too_many_bytes() { return overloaded("The server has reached its limit of request bytes in hand."); }
 
 RequestError task_not_found(std::string_view id) {
   const auto kind = ControlOutcome::Kind::not_found;
@@ -196,9 +195,9 @@ Response error_response(std::exception_ptr thrown) {
   } catch (const std::exception& error) {
     spdlog::error("http: unexpected: {}", error.what());
   } catch (...) {
-    spdlog::error("http: unexpected: something that is no std::exception");
+    spdlog::error("http: unexpected: not a std::exception");
   }
-  return RequestError(500, "InternalError", "The server failed at this request. Its log says more.").response();
+  return RequestError(500, "InternalError", "The server failed to handle this request. Its log says more.").response();
 }
 
 Response shutting_down_response() {

@@ -41,7 +41,7 @@ void add_engine(std::vector<MetricFamily>& out, const EngineCounters& c) {
     out.push_back(single(std::move(name), std::move(help), MetricType::Gauge, static_cast<double>(number)));
   };
   counter("hapax_submitted_total", "Executions created", c.submitted);
-  counter("hapax_deduplicated_total", "Submissions that met an existing execution", c.deduplicated);
+  counter("hapax_deduplicated_total", "Submissions that found an existing execution", c.deduplicated);
   counter("hapax_conflicts_total", "Submissions whose key stood for another input", c.conflicts);
   counter("hapax_claimed_total", "Attempts handed to workers", c.claimed);
   counter("hapax_completed_total", "Executions completed", c.completed);
@@ -56,8 +56,8 @@ void add_engine(std::vector<MetricFamily>& out, const EngineCounters& c) {
 }
 
 void add_queues(std::vector<MetricFamily>& out, const std::vector<QueueCount>& queues) {
-  MetricFamily pending = family("hapax_queue_pending", "Tasks that wait, delayed ones included", MetricType::Gauge);
-  MetricFamily running = family("hapax_queue_running", "Tasks that run", MetricType::Gauge);
+  MetricFamily pending = family("hapax_queue_pending", "Pending tasks, including delayed ones", MetricType::Gauge);
+  MetricFamily running = family("hapax_queue_running", "Running tasks", MetricType::Gauge);
   for (const QueueCount& queue : queues) {
     const std::vector<ClientMetric::Label> labels{{"namespace", queue.name_space}, {"queue", queue.queue}};
     pending.metric.push_back(value(MetricType::Gauge, static_cast<double>(queue.pending), labels));
@@ -109,7 +109,7 @@ std::vector<QueueCount> Metrics::with_bounded_names(const std::vector<QueueCount
 std::string Metrics::render(const EngineCounters& counters, const std::optional<std::vector<QueueCount>>& queues) {
   MetricFamily requests = family("hapax_http_requests_total", "Requests answered", MetricType::Counter);
   MetricFamily latency =
-      family("hapax_http_request_duration_seconds", "From the whole request to its answer", MetricType::Histogram);
+      family("hapax_http_request_duration_seconds", "From the complete request to its answer", MetricType::Histogram);
   for (const auto& route : routes_) {
     const std::vector<ClientMetric::Label> labels{{"method", route->method}, {"route", route->pattern}};
     bool used = false;
@@ -129,8 +129,8 @@ std::string Metrics::render(const EngineCounters& counters, const std::optional<
   std::vector<MetricFamily> out{std::move(requests), std::move(latency)};
   out.push_back(single("hapax_http_connections", "Open connections", MetricType::Gauge,
                        static_cast<double>(load_.connections())));
-  out.push_back(single("hapax_http_requests_in_hand", "Requests that are being handled and do not only wait",
-                       MetricType::Gauge, static_cast<double>(load_.requests())));
+  out.push_back(single("hapax_http_requests_in_hand", "Requests being handled, without waiting ones", MetricType::Gauge,
+                       static_cast<double>(load_.requests())));
   out.push_back(single("hapax_http_request_bytes_in_hand", "Bytes of the bodies of those, and of those being read",
                        MetricType::Gauge, static_cast<double>(load_.bytes())));
   add_engine(out, counters);

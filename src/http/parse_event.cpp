@@ -40,7 +40,7 @@ Attributes read_attributes(const Request& request) {
     std::string name = lower_case(header);
     const auto known = [&](const auto& attribute) { return attribute.first == name; };
     if (std::any_of(attributes.begin(), attributes.end(), known)) throw invalid_header("ce-" + name, "is given twice");
-    if (name == "datacontenttype") throw invalid_header("ce-" + name, "must not be there: the Content-Type says it");
+    if (name == "datacontenttype") throw invalid_header("ce-" + name, "must be absent: the Content-Type says it");
     auto decoded = percent_decode(unquoted(value));
     if (!decoded) throw invalid_header("ce-" + name, "must be percent-encoded UTF-8");
     attributes.emplace_back(std::move(name), *std::move(decoded));
@@ -62,11 +62,11 @@ std::vector<CloudEvent> parse_event_batch(const Json& document) {
 }
 
 RequestError no_event() {
-  return {
-      415, "UnsupportedMediaType",
-      fmt::format("This is no CloudEvent: send \"Content-Type: {}\" for one event as JSON, \"{}\" for several, or an "
-                  "event's data with its attributes in the headers ce-specversion, ce-type, ce-source and ce-id.",
-                  kEventType, kEventBatchType)};
+  return {415, "UnsupportedMediaType",
+          fmt::format(
+              "This is not a CloudEvent: send \"Content-Type: {}\" for one event as JSON, \"{}\" for several, or an "
+              "event's data with its attributes in the headers ce-specversion, ce-type, ce-source and ce-id.",
+              kEventType, kEventBatchType)};
 }
 
 }  // namespace

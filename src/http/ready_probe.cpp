@@ -19,7 +19,7 @@ void ReadyProbe::ask(const Responder& responder, Response ready) {
   {
     const std::lock_guard lock(mutex_);
     if (stopping_) throw Failure(Failure::Code::stopped, "the server is shutting down");
-    if (questions_.size() >= kMaxQuestions) throw overloaded("Too many ask whether the server is ready.");
+    if (questions_.size() >= kMaxQuestions) throw overloaded("Too many readiness checks are waiting.");
     questions_.emplace_back(responder, std::move(ready));
   }
   changed_.notify_one();

@@ -35,7 +35,7 @@ void refuse_folded_lines(std::string_view bytes) {
   for (auto end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n', end + 1)) {
     const std::string_view next = bytes.substr(end + 1, 1);
     if (next != " " && next != "\t") continue;
-    throw RequestError(400, "MalformedHttp", "A header must not go on in a second line.").closing();
+    throw RequestError(400, "MalformedHttp", "A header must not continue on a second line.").closing();
   }
 }
 
@@ -45,7 +45,7 @@ void read_headers(Request& request, const beast::http::fields& fields, bool need
   // Any other coding would leave the end of the body open, and one request could be read as two.
   const auto coding = fields[beast::http::field::transfer_encoding];
   if (fields.count(beast::http::field::transfer_encoding) > 0 && !beast::iequals(coding, "chunked")) {
-    throw RequestError(400, "MalformedHttp", "The only Transfer-Encoding that is understood is chunked.").closing();
+    throw RequestError(400, "MalformedHttp", "Only the Transfer-Encoding chunked is supported.").closing();
   }
   for (const auto& field : fields) {
     const std::string_view value = as_view(field.value());
@@ -70,7 +70,7 @@ void read_headers(Request& request, const beast::http::fields& fields, bool need
     }
   }
   if (needs_host && host.data() == nullptr) {
-    throw RequestError(400, "MalformedHttp", "This is no HTTP/1.1 request: it has no Host header.").closing();
+    throw RequestError(400, "MalformedHttp", "This is not an HTTP/1.1 request: it has no Host header.").closing();
   }
   if (request.host.data() == nullptr) request.host = host;
 }

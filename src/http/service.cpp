@@ -29,7 +29,7 @@ std::string parse_key_header(const Request& request, const Route& route) {
   auto key = wire::read_key_header(request.key_header);
   if (!key) {
     throw invalid_idempotency_key(
-        "begins with a quote, but is no string in quotes with \\\" and \\\\ for \" and \\ in it");
+        "begins with a quote but is not a quoted string, in which \\\" and \\\\ stand for \" and \\");
   }
   if (!is_valid_utf8(*key)) throw invalid_idempotency_key("must be UTF-8");
   return *std::move(key);
@@ -85,11 +85,11 @@ const Route& Service::admit(Request& request, std::size_t& index) const {
     return options_;
   }
   if (match.route == nullptr && !match.allow.empty()) {
-    throw RequestError(405, "MethodNotAllowed", "This path does not have that method, but " + match.allow + ".")
+    throw RequestError(405, "MethodNotAllowed", "This path does not have that method; it has " + match.allow + ".")
         .with_header("Allow", match.allow);
   }
   if (match.route == nullptr) {
-    throw RequestError(404, "RouteNotFound", "There is nothing at this path. /openapi.json lists what there is.");
+    throw RequestError(404, "RouteNotFound", "There is no route at this path. /openapi.json lists all routes.");
   }
   for (const std::string_view param : match.params) {
     auto decoded = percent_decode(param);

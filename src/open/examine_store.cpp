@@ -31,8 +31,8 @@ std::vector<Finding> examine_file(const std::string& path) {
   const StampsAhead ahead = find_stamps_ahead(path, now + kLittle);
   if (ahead.executions == 0) return {};
   return {{Finding::Verdict::warn, "timestamps",
-           fmt::format("{} executions were created or started at times to come, up to {}, {} ahead of this machine's "
-                       "clock: it was ahead, or is behind now; set it right. A server counts delays and leases anew",
+           fmt::format("{} executions have creation or start times in the future, up to {}, {} ahead of this machine's "
+                       "clock: it was ahead, or is behind now; set it right. A server counts delays and leases again",
                        ahead.executions, format_time(ahead.latest), format_duration(ahead.latest - now))}};
 }
 
@@ -76,7 +76,7 @@ std::vector<Finding> inspect_store(const std::string& url, const std::function<v
     findings.push_back(
         {Finding::Verdict::fail, "data",
          fmt::format("{} of {} items are damaged: stop the servers and restore the store from a backup, or"
-                     " submit again what is named above; what is not named is whole",
+                     " submit again what is named above; everything else is intact",
                      findings.size(), checked)});
   }
   return findings;

@@ -76,7 +76,7 @@ std::unique_ptr<Store> open_bucket(const std::string& url, const OpenStoreOption
 
 std::unique_ptr<Store> open_bare_store(const std::string& url, const OpenStoreOptions& options) {
   const std::string scheme = url.substr(0, url.find(':'));
-  if (scheme.size() == url.size()) refuse(url, "is no URL; a file is written sqlite:" + without_secrets(url));
+  if (scheme.size() == url.size()) refuse(url, "is not a URL; a file is written sqlite:" + without_secrets(url));
   if (scheme == "memory") {
     if (url != "memory:") refuse(url, "memory: takes nothing after the colon");
     return open_memory_store(options.clock ? *options.clock : kClock);
@@ -101,7 +101,7 @@ std::unique_ptr<Store> open_bare_store(const std::string& url, const OpenStoreOp
   if (scheme == "postgres" || scheme == "postgresql") refuse(url, "write e.g. postgres://user@localhost/database");
   if (url.starts_with("s3://")) return open_bucket(url, options);
   if (scheme == "s3") refuse(url, "write e.g. s3://bucket/prefix?region=eu-central-1");
-  refuse(url, "nothing is called \"" + scheme + "\"; " + std::string(kKnown));
+  refuse(url, "there is no store of the kind \"" + scheme + "\"; " + std::string(kKnown));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ std::string needed_type(const Query& query, std::optional<std::string> type, con
                         const std::optional<Scope>& scope) {
   if (!scope || scope->tag == Scope::Tag::type) return query.required("type", std::move(type));
   if (scope->tag == Scope::Tag::queue && !queue && !type) {
-    throw invalid_parameter("queue", "is required under the scope queue; or name a type, whose queue is taken");
+    throw invalid_parameter("queue", "is required for the scope queue, unless a type names it");
   }
   return type.value_or("");
 }
