@@ -26,11 +26,11 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Below, a commit on a busy disk would not end in time; above, clients have long given up.
+// With less, a commit on a busy disk would not end in time; with more, clients have given up.
 constexpr Duration kShortestStoreTimeout{100}, kLongestStoreTimeout{600'000};
 constexpr Duration kShortestGrace{1000}, kLongestGrace{600'000};
 
-// core/settings.h and core/activity.h refuse what they do not know; these lists are here for the "did you mean".
+// core/settings.h and core/activity.h refuse unknown keys; these lists are for the "did you mean".
 const Words kQueueKeys{"retention",         "rate_limit",   "burst",           "max_running",
                        "concurrency_limit", "cancel_grace", "idempotency_ttl", "paused"};
 const Words kTypeKeys{"queue",           "identity", "identity_fields", "scope", "reuse",   "on_duplicate",
@@ -83,7 +83,7 @@ class ConfigReader {
     return std::move(config_);
   }
 
-  // What read() gave, as a whole: only what is in force counts here.
+  // The whole result of read(): only what is in force counts here.
   static void check_exposure(const Config& config, const ConfigDocument& document) {
     if (config.listen.is_loopback() || config.insecure || !config.tokens.empty()) return;
     throw document.error(
@@ -94,7 +94,7 @@ class ConfigReader {
   }
 
  private:
-  // "must be a duration …" and what it was instead; never of a token.
+  // "must be a duration …", and what it was instead; never for a token.
   std::string with_value(const std::string& pointer, std::string message) const {
     const Json* value = document_.root.at(pointer);
     if (!value || !message.starts_with("must be") || message.find(", not ") != std::string::npos) return message;
@@ -183,7 +183,7 @@ class ConfigReader {
     }
   }
 
-  // `name` is a literal: the reader keeps it.
+  // `name` is a literal: the reader keeps a reference.
   static std::optional<std::uint64_t> read_size(FieldReader& server, std::string_view name) {
     const Json* size = server.any(name);
     if (!size) return {};
@@ -306,7 +306,7 @@ class ConfigReader {
   Config config_;
 };
 
-// The variables that [tokens.NAME] token_env names, so that one called HAPAX_… is no unknown setting.
+// The variables that [tokens.NAME] token_env names, so that one named HAPAX_… is not an unknown setting.
 std::set<std::string> token_variables(const Json& root) {
   std::set<std::string> names;
   const Json* tokens = root.find("tokens");
@@ -328,7 +328,7 @@ std::string read_file(const std::string& path) {
 
 Config parse_config(std::string_view toml, const std::string& file, const Environment& environment,
                     const std::vector<FlagValue>& flags) {
-  // Each layer is read by itself before the next covers it: a bad value is an error even where another one wins.
+  // Each layer is checked before the next overrides it: a bad value is an error even if another one wins.
   ConfigDocument document = parse_toml(toml, file);
   ConfigReader(document, environment).read();
   overlay_environment(document, environment, token_variables(document.root));

@@ -1,5 +1,5 @@
-// What a server is told: hapax.toml, overridden by HAPAX_* variables, overridden by flags. docs/configuration.md has
-// every key.
+// The server's configuration: hapax.toml, overridden by HAPAX_* variables, overridden by flags. docs/configuration.md
+// has every key.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,13 @@ struct Config {
   std::uint64_t max_request_bytes = 256 << 20;
   std::uint64_t max_unsent_bytes = 256 << 20;  // of answers
   Duration shutdown_grace{10'000};
-  std::vector<std::string> hosts;  // names that the server is known by
+  std::vector<std::string> hosts;  // the server's host names
   std::int32_t threads = 0;        // that serve connections; 0: as many as there are processors
   LogLevel log_level = LogLevel::info;
-  bool insecure = false;  // listen to the world without tokens
+  bool insecure = false;  // listen to other machines without tokens
   std::vector<TokenSettings> tokens;
 
-  std::string cache_redis;  // where a Redis caches completed identities; empty: none does
+  std::string cache_redis;  // a Redis that caches completed identities; empty: none
 
   Strategy undeclared = Strategy::always_unique;
   std::optional<Duration> idempotency_ttl;
@@ -56,12 +56,12 @@ struct FlagValue {
   std::string flag, section, key, value;
 };
 
-// The configuration of this text. Throws ConfigError.
+// Parses this text. Throws ConfigError.
 Config parse_config(std::string_view toml, const std::string& file, const Environment& environment,
                     const std::vector<FlagValue>& flags);
 
-// Reads `path`, else the file that HAPAX_CONFIG names, else hapax.toml in the working directory if there is one; then
-// as parse_config. Throws ConfigError, also for a named file that cannot be read.
+// Reads `path`, else the file that HAPAX_CONFIG names, else hapax.toml in the working directory if it exists; then as
+// parse_config. Throws ConfigError, also for a named file that cannot be read.
 Config load_config(const std::optional<std::string>& path, const Environment& environment,
                    const std::vector<FlagValue>& flags);
 

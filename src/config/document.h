@@ -1,5 +1,5 @@
-// The configuration as one JSON document, and where each value in it came from: the file's line, a variable, a flag.
-// So the one reader of settings (core/settings.h) serves the file as it serves the API.
+// The configuration as one JSON document, and the origin of each value: the file's line, a variable, a flag. So one
+// reader of settings (core/settings.h) serves both the file and the API.
 #pragma once
 
 #include <map>
@@ -23,10 +23,10 @@ struct ConfigDocument {
   std::map<std::string, std::string, std::less<>>
       origins;  // by JSON pointer: "hapax.toml:7", "HAPAX_LISTEN", "--listen"
 
-  // Sets /section/key, in place of what is there.
+  // Sets /section/key, replacing what is there.
   void set(std::string_view section, std::string_view key, Json value, std::string origin);
 
-  // Where the value at the pointer came from; for one that is not there, where the nearest table around it did.
+  // The origin of the value at the pointer; if it is absent, that of the nearest table around it.
   std::string origin(std::string_view pointer) const;
 
   // "hapax.toml:7: [queues.payments] retention: " and the message.

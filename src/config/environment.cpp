@@ -60,7 +60,7 @@ bool is_url(std::string_view text) {
   return std::any_of(kSchemes.begin(), kSchemes.end(), [&](std::string_view each) { return text.starts_with(each); });
 }
 
-// What follows _PORT_ in a service link's name: a number, a protocol, and nothing or one more word.
+// The part of a service link's name after _PORT_: a number, a protocol, and optionally one more word.
 bool names_linked_port(std::string_view rest) {
   const auto underscore = rest.find('_');
   if (underscore == std::string_view::npos || !is_number(rest.substr(0, underscore))) return false;
@@ -71,9 +71,8 @@ bool names_linked_port(std::string_view rest) {
   return rest.empty() || rest == "_PROTO" || rest == "_PORT" || rest == "_ADDR";
 }
 
-// Kubernetes describes every service of a namespace to every container: a service called `hapax`, or `hapax-web`, sets
-// HAPAX_SERVICE_HOST, HAPAX_WEB_PORT_80_TCP_ADDR and so on. The value counts too: HAPAX_PORT=7373 is a person's
-// mistake.
+// Kubernetes describes every service of a namespace to every container: a service named `hapax` or `hapax-web` sets
+// HAPAX_SERVICE_HOST, HAPAX_WEB_PORT_80_TCP_ADDR and so on. The value counts too: HAPAX_PORT=7373 is a user's mistake.
 bool is_service_link(std::string_view variable, std::string_view value) {
   if (variable.ends_with("_SERVICE_HOST")) return true;
   if (variable.ends_with("_SERVICE_PORT") || variable.find("_SERVICE_PORT_") != std::string_view::npos) {

@@ -1,4 +1,4 @@
-// The keys that have one value each, and the variables that override them: HAPAX_<SECTION>_<KEY>, and HAPAX_<KEY> for
+// The keys with a single value, and the variables that override them: HAPAX_<SECTION>_<KEY>, and HAPAX_<KEY> for
 // [server].
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace hapax {
 
-enum class ValueForm { text, number, boolean, list };  // a list's items have commas between them
+enum class ValueForm { text, number, boolean, list };  // a list: its items are separated by commas
 
 struct ScalarKey {
   std::string_view section, key;
@@ -25,13 +25,13 @@ std::span<const ScalarKey> scalar_keys();
 // The keys of one such section, in the order they are documented.
 std::vector<std::string> keys_of(std::string_view section);
 
-// A variable's or flag's text as the value that the key takes. Text that does not fit stays text, and is refused with
-// its origin when the document is read.
+// A variable's or flag's text as the value of the key. Text that does not fit stays text, and is refused with its
+// origin when the document is read.
 Json value_from_text(std::string_view section, std::string_view key, const std::string& text);
 
-// Lays the HAPAX_* variables over the document. `also_known` are variables that the document itself names (token_env).
-// Throws ConfigError for one that nothing knows: a misspelt override must not be missed. What Kubernetes sets for
-// services whose names begin with hapax is left alone.
+// Overrides the document with the HAPAX_* variables. `also_known` are variables that the document itself names
+// (token_env). Throws ConfigError for an unknown variable, so that a misspelt override is noticed. Ignores what
+// Kubernetes sets for services whose names begin with hapax.
 void overlay_environment(ConfigDocument& document, const std::map<std::string, std::string>& environment,
                          const std::set<std::string>& also_known);
 

@@ -17,7 +17,7 @@ struct ListenAddress {
   bool is_loopback() const;
 };
 
-// "127.0.0.1:7373", "[::1]:7373", "localhost:0"; the sentence that says what is wrong with anything else.
+// "127.0.0.1:7373", "[::1]:7373", "localhost:0"; for anything else a sentence that says what is wrong.
 std::variant<ListenAddress, std::string> parse_listen(std::string_view text);
 
 }  // namespace hapax

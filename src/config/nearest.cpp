@@ -8,7 +8,7 @@ namespace hapax {
 
 namespace {
 
-// Insertions, deletions and replacements, and swaps of two neighbours, that turn one word into the other.
+// The number of insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before, previous(b.size() + 1), current(b.size() + 1);
   std::iota(previous.begin(), previous.end(), 0);

@@ -1,4 +1,4 @@
-// "Did you mean …?": the known word that a mistyped one is closest to.
+// "Did you mean …?": the known word nearest to a mistyped one.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace hapax {
 
-// The nearest of the known words, if it is near enough to be what was meant.
+// The nearest of the known words, if it is near enough.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> known);
 
 // `; did you mean "x"?`, or nothing.

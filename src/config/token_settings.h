@@ -1,4 +1,4 @@
-// [tokens.NAME]: a secret that opens the server, and where it comes from.
+// [tokens.NAME]: an access token and where its secret comes from.
 #pragma once
 
 #include <map>
@@ -12,15 +12,15 @@ namespace hapax {
 using Environment = std::map<std::string, std::string>;
 
 struct TokenSettings {
-  std::string name;  // how messages call it
+  std::string name;  // its name in messages
   std::string token;
   std::optional<std::string> name_space;  // absent: any, by the Hapax-Namespace header
 
   bool operator==(const TokenSettings&) const = default;
 };
 
-// The table at that place of the configuration. The secret stands there, or in a variable, or in a file, without its
-// last line end. Throws InvalidField, which never tells the secret.
+// Reads the table at that place of the configuration. The secret is there, or in a variable, or in a file, without its
+// last newline. Throws InvalidField, which never contains the secret.
 TokenSettings read_token(const std::string& name, const Json& table, const std::string& at,
                          const Environment& environment);
 

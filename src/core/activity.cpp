@@ -30,7 +30,7 @@ std::optional<Enum> parse_word(std::span<const std::string_view> words, std::str
   return {};
 }
 
-// Of two members, the one that is there. Throws unless it is exactly one.
+// The one of two members that is present. Throws unless exactly one is.
 bool is_first(const FieldReader& reader, std::string_view at, std::string_view first, const Json* first_value,
               std::string_view second, const Json* second_value) {
   if (first_value == nullptr && second_value == nullptr) {
@@ -150,7 +150,7 @@ EventTrigger read_event(const Json& document, const std::string& at) {
   return event;
 }
 
-// Of a schedule, the strategy and the misfire policy are one thing under two names.
+// For a schedule, the strategy and the misfire policy are two names for one thing.
 void require_agreement(const CronTrigger& cron, MisfirePolicy strategy, const std::string& at) {
   if (cron.misfire_policy == strategy) return;
   throw InvalidField(at,

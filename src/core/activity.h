@@ -14,13 +14,13 @@
 
 namespace hapax {
 
-// What becomes of firings that come later than the grace after their time.
+// What becomes of firings that are later than the grace.
 enum class MisfirePolicy : std::uint8_t { skip, catchup, compress };
 
 // What becomes of a firing while a run of the same activity is still open.
 enum class Overlap : std::uint8_t { allow, skip, buffer_one };
 
-// What makes two events the same: the id alone, or source and id, as CloudEvents has it.
+// What makes two events the same: the id alone, or source and id, as in CloudEvents.
 enum class DedupeBy : std::uint8_t { id, source_and_id };
 
 std::string_view to_string(MisfirePolicy policy);
@@ -33,7 +33,7 @@ std::optional<DedupeBy> parse_dedupe_by(std::string_view text);
 constexpr std::int32_t kMaxCatchup = 1000;
 constexpr std::size_t kMaxActivityTasks = 1000;
 constexpr std::size_t kMaxActivityId = 128;  // in bytes: the workflow ids carry it
-constexpr std::size_t kMaxWhere = 64;        // demands of one event trigger
+constexpr std::size_t kMaxWhere = 64;        // conditions of one event trigger
 
 struct CronTrigger {
   std::string expression;
@@ -42,14 +42,14 @@ struct CronTrigger {
   std::int32_t catchup_limit = 10;
   Duration misfire_grace{60'000};
   Overlap overlap = Overlap::allow;
-  // Each firing is held back by up to this long, always by the same for the same firing, and never past the next one.
+  // Each firing is delayed by up to this long, the same firing always by the same, and never past the next one.
   Duration jitter{0};
 
   bool operator==(const CronTrigger&) const = default;
 };
 
 struct EventTrigger {
-  // One demand on the event's data.
+  // One condition on the event's data.
   struct Where {
     enum class Test : std::uint8_t { equals, prefix, exists };
 
@@ -83,18 +83,18 @@ struct ActivitySettings {
     bool operator==(const Task&) const = default;
   };
 
-  std::string name;  // for people; empty if none is given: the id stands for it
+  std::string name;  // for people; empty: the id is used
   bool enabled = true;
   std::variant<Workflow, std::vector<Task>> start;
   std::variant<CronTrigger, EventTrigger> trigger;
-  // As it was given. A schedule's is always its misfire_policy; an event trigger has none that it could decide.
+  // As given. For a schedule it always equals its misfire_policy; an event trigger has none.
   std::optional<MisfirePolicy> dedupe_key_strategy;
 
   bool operator==(const ActivitySettings&) const = default;
 
-  // Throws InvalidField for a member that is missing, unknown or has a bad value: also a cron expression or a time zone
-  // that does not exist, and a dedupe_key_strategy that is not the misfire_policy. A dedupe_key_strategy without a
-  // misfire_policy is the misfire_policy.
+  // Throws InvalidField for a member that is missing, unknown or has a bad value: also for a cron expression or a time
+  // zone that does not exist, and for a dedupe_key_strategy that differs from the misfire_policy. A dedupe_key_strategy
+  // without a misfire_policy is the misfire_policy.
   static ActivitySettings parse(const Json& document, const std::string& at = "");
 
   // A JSON object that parse() reads back.
@@ -104,8 +104,8 @@ struct ActivitySettings {
   const EventTrigger* event() const { return std::get_if<EventTrigger>(&trigger); }
 };
 
-// Throws InvalidField (at the empty pointer) unless it can be an activity's id: a name of 1 to kMaxActivityId bytes
-// without a colon. The colon ends it in a workflow id, so that two activities never make the same one.
+// Throws InvalidField (at the empty pointer) unless it is a valid activity id: a name of 1 to kMaxActivityId bytes
+// without a colon. A colon separates it in a workflow id, so two activities never make the same one.
 void check_activity_id(std::string_view id);
 
 // The workflow id of a firing: of a schedule with the time as 2026-03-01T09:00:00+00:00, of an event with its id, or
@@ -120,7 +120,7 @@ enum class Disposition : std::uint8_t { ran, skipped, caught_up, compressed, dup
 std::string_view to_string(Disposition disposition);
 std::optional<Disposition> parse_disposition(std::string_view text);
 
-// The firings that one run stands for.
+// The firings that one run covers.
 struct Window {
   Time from, to;
   std::int64_t missed = 0;
@@ -134,7 +134,7 @@ enum class Cause : std::uint8_t { schedule, event, trigger };
 std::string_view to_string(Cause cause);
 std::optional<Cause> parse_cause(std::string_view text);
 
-using EventHash = Hash<struct EventTag>;  // of what makes an event this one and no other: see CloudEvent::hash()
+using EventHash = Hash<struct EventTag>;  // see CloudEvent::hash()
 
 // The event that fired an activity, as the run ledger keeps it.
 struct FiringEvent {
@@ -149,17 +149,16 @@ struct FiringEvent {
 struct ActivityRun {
   std::string name_space;
   std::string activity;
-  // format_occurrence(); or the event's id, or "source:id" where that is what makes it the same; or what a trigger by
-  // hand is called.
+  // format_occurrence(); or the event's id, or "source:id" if both identify it; or the name of a manual trigger.
   std::string occurrence;
   Cause cause = Cause::schedule;
-  Time at;  // scheduled for; of an event or a trigger by hand: when it came
+  Time at;  // scheduled for; for an event or a manual trigger: when it arrived
   Disposition disposition = Disposition::ran;
-  std::string workflow_id;  // that stands for it; empty if none does
+  std::string workflow_id;  // the run that covers it; empty if none does
   std::optional<Window> window;
-  std::optional<FiringEvent> event;  // absent in rows that were recorded before it was kept
-  std::string why;                   // in words; may be empty
-  Time recorded_at;                  // the store's to give
+  std::optional<FiringEvent> event;  // absent in rows that were recorded before this was kept
+  std::string why;                   // as text; may be empty
+  Time recorded_at;                  // set by the store
 
   bool operator==(const ActivityRun&) const = default;
 };

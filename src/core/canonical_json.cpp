@@ -13,7 +13,7 @@ namespace hapax {
 
 namespace {
 
-// The significant digits of a positive number and the place of its decimal point: 0.digits times ten to the `point`.
+// The significant digits of a positive number and the position of its decimal point: 0.digits times ten to the `point`.
 struct Decimal {
   std::string_view digits;
   int point;
@@ -57,7 +57,7 @@ void append_number(std::string& out, double value) {
 }
 
 // ECMAScript writes integers of 22 digits and more with an exponent. That is done here only if no digit is lost: the
-// significant digits must be those of the double nearest to it.
+// significant digits must be those of the nearest double.
 bool takes_exponent_form(const Json& number, std::string_view digits, std::string& out) {
   constexpr std::size_t kPlainDigits = 21;
   if (digits.size() <= kPlainDigits) return false;
@@ -85,8 +85,8 @@ void append_integer(std::string& out, const Json& number) {
   if (!takes_exponent_form(number, digits, out)) out += literal;
 }
 
-// The place of the first character from `at` on that needs an escape, or the end. Eight at a time: a byte minus n is
-// negative, and the byte itself is not, only if it is less than n.
+// The position of the first character from `at` on that needs an escape, or the end. Checks eight at a time: a byte
+// minus n is negative, and the byte itself is not, only if it is less than n.
 std::size_t first_escaped(std::string_view text, std::size_t at) {
   constexpr std::uint64_t kOnes = 0x0101010101010101U, kSigns = 0x80 * kOnes;
   const auto has_less = [](std::uint64_t bytes, std::uint64_t n) { return (bytes - n * kOnes) & ~bytes & kSigns; };
@@ -166,8 +166,8 @@ std::string canonical_number(double value) {
   return out;
 }
 
-// Bytes of UTF-8 and units of UTF-16 agree but for one case: characters above U+FFFF are written
-// with surrogates, which sort before U+E000 to U+FFFF; in UTF-8 they start with F0 and up, those with EE and EF.
+// The order of UTF-8 bytes and of UTF-16 units agree but for one case: characters above U+FFFF are written with
+// surrogates, which sort before U+E000 to U+FFFF; in UTF-8 they start with F0 and up, those with EE and EF.
 bool utf16_less(std::string_view a, std::string_view b) {
   const auto [left, right] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   if (left == a.end() || right == b.end()) return left == a.end() && right != b.end();
@@ -180,7 +180,7 @@ bool utf16_less(std::string_view a, std::string_view b) {
 void append_json_string(std::string& out, std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   out += '"';
-  std::size_t plain = 0;  // where the run of characters that need no escape begins
+  std::size_t plain = 0;  // start of the run of characters that need no escape
   for (std::size_t i = first_escaped(text, 0); i < text.size(); i = first_escaped(text, i + 1)) {
     const auto c = static_cast<unsigned char>(text[i]);
     out.append(text.substr(plain, i - plain));

@@ -8,10 +8,10 @@
 
 namespace hapax {
 
-// The canonical text of a document: members sorted by their UTF-16 code units, no blanks, shortest strings, numbers as
-// ECMAScript prints them. A number written as an integer keeps every digit (9007199254740993 stays, -0 is 0), except
-// that one of 22 digits or more takes ECMAScript's exponent form where that says exactly the same (1 with 21 zeros is
-// 1e+21, so that it equals the 1e21 somebody else wrote).
+// The canonical text of a document: members sorted by their UTF-16 code units, no white space, shortest strings,
+// numbers as ECMAScript prints them. A number written as an integer keeps every digit (9007199254740993 stays, -0 is
+// 0), except that one of 22 digits or more takes ECMAScript's exponent form if that is exact (1 with 21 zeros is 1e+21,
+// so that it equals 1e21).
 std::string canonical_json(const Json& document);
 
 // A finite double as ECMAScript's Number.prototype.toString prints it.

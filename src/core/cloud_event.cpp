@@ -94,8 +94,8 @@ std::string base64_bytes(std::string_view text) {
   return out;
 }
 
-// Whether data comes as JSON, as text or as Base64 depends on the Content-Type, which does not count. So text that
-// spells JSON is that JSON.
+// The Content-Type decides whether data arrives as JSON, as text or as Base64, and does not count. So text that spells
+// JSON is that JSON.
 Json normal_data(Json value) {
   while (value.is(Json::Kind::string)) {
     try {
@@ -171,7 +171,7 @@ CloudEvent CloudEvent::parse(const Json& document, const std::string& at) {
   event.document.kind = Json::Kind::object;
   for (const auto& [name, value] : document.members) {
     if (!is_data(name)) {
-      if (value.is(Json::Kind::null)) continue;  // which is as if it were not there
+      if (value.is(Json::Kind::null)) continue;  // the same as absent
       check_attribute(name, value, reader.pointer(name));
     }
     if (name == "data_base64" && value.is(Json::Kind::null)) continue;
@@ -193,7 +193,7 @@ CloudEvent CloudEvent::parse(const Json& document, const std::string& at) {
   read_text(reader, "dataschema");
   reader.time("time");
   check_data(reader);
-  // What the format implies is said, so that the event is the same in whichever mode it comes.
+  // Adds what the format implies, so that the event is the same in every mode.
   if (event.data() != nullptr && !has_content_type) {
     event.document.members.emplace_back("datacontenttype", make_string("application/json"));
   }

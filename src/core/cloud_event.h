@@ -1,4 +1,4 @@
-// CloudEvents 1.0: what an event is, and whether it is one that an activity waits for.
+// CloudEvents 1.0: what an event is, and whether it matches an activity.
 #pragma once
 
 #include <optional>
@@ -15,30 +15,29 @@ namespace hapax {
 
 struct CloudEvent {
   std::string id;
-  bool id_assigned = false;  // it came without one
+  bool id_assigned = false;  // it arrived without one
   std::string source;
   std::string type;
   std::optional<std::string> subject;
-  // All context attributes and the data, as the JSON event format has them: what its workflows get to see.
+  // All context attributes and the data in the JSON event format, as its workflows see them.
   Json document;
 
   // Reads one in the JSON event format, an attribute at a time. One without an id has an empty one afterwards. Throws
   // InvalidField; the pointers start with `at`.
   static CloudEvent parse(const Json& document, const std::string& at = "");
 
-  // The event's id from now on, in its document too.
+  // Sets the event's id, in its document too.
   void assign_id(std::string new_id);
 
-  // What makes it this event and no other, and what a second delivery is compared by: type, source, subject and data.
-  // Not its id; nor time, dataschema, datacontenttype, tracing and other extensions, which may differ between
-  // deliveries. The same body is the same data with whatever Content-Type: as JSON, as text that spells it or as Base64
-  // of that.
+  // What identifies the event and what a second delivery is compared by: type, source, subject and data. Not its id;
+  // nor time, dataschema, datacontenttype, tracing and other extensions, which may differ between deliveries. The same
+  // body is the same data with any Content-Type: as JSON, as text that spells it or as Base64 of that.
   EventHash hash() const;
 
-  // What its runs are called by: see DedupeBy.
+  // The part of its runs' ids that names the event: see DedupeBy.
   std::string occurrence(DedupeBy dedupe_by) const;
 
-  // The `data` member; null if there is none, or if it came as `data_base64`.
+  // The `data` member; null if there is none, or if it arrived as `data_base64`.
   const Json* data() const { return document.find("data"); }
 };
 

@@ -224,7 +224,7 @@ std::variant<Cron, Cron::Bad> Cron::parse(std::string_view expression) {
 
 namespace {
 
-// The longest wait is for a fifth Sunday in February, over a year divisible by 100 that is no leap year.
+// The longest wait is for a fifth Sunday in February, across a century year that is not a leap year.
 constexpr auto kLongestWait = years(41);
 constexpr auto kLastYear = year(9999);
 

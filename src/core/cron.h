@@ -32,7 +32,7 @@ class Cron {
   // An expression that never fires (30 February) is bad, too.
   static std::variant<Cron, Bad> parse(std::string_view expression);
 
-  // The first instant after that one, a whole second. Nothing if it would lie beyond the year 9999.
+  // The first instant after that one, a whole second. Nothing if it would be after the year 9999.
   std::optional<Time> next(Time after, const TimeZone& zone) const;
 
  private:

@@ -1,5 +1,6 @@
-// The failures: what is thrown rather than returned. A small closed family, told apart by what the caller may do next.
-// Created, duplicate, conflict, lease lost and not found are no failures: they are ordinary answers, and returned.
+// The failures: everything that is thrown rather than returned. A small closed family, distinguished by what the caller
+// may do next. Created, duplicate, conflict, lease lost and not found are not failures: they are ordinary answers, and
+// returned.
 #pragma once
 
 #include <stdexcept>
@@ -11,14 +12,14 @@ namespace hapax {
 class Failure : public std::runtime_error {
  public:
   enum class Code {
-    unavailable,      // the store could not do it and did nothing; the same again may work
-    outcome_unknown,  // the store lost the answer while committing; ask again under the same identity
-    corrupt,          // the data is not what it must be; trying again does not help
+    unavailable,      // the store could not do it and did nothing; trying again may work
+    outcome_unknown,  // the store lost the answer during the commit; ask again under the same identity
+    corrupt,          // the data is damaged; trying again does not help
     misuse,           // the store cannot be opened or used like this: wrong path, newer schema, bad URL
     stopped           // this engine is shutting down and did nothing
   };
 
-  // `for_clients` is a sentence; empty where the message may hold what clients must not see, such as hosts and paths.
+  // `for_clients` is a sentence; empty if the message may contain what clients must not see, such as hosts and paths.
   Failure(Code code, const std::string& message, std::string for_clients = {})
       : std::runtime_error(message), code_(code), for_clients_(std::move(for_clients)) {}
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kUsualMembers = 32;  // of the largest objects: one allocation
 
-// 10.0 and 1e3 are integers too, as JSON Schema and clients that know only one type of number have them.
+// 10.0 and 1e3 are integers too, as in JSON Schema and in clients with only one type of number.
 std::optional<std::int64_t> as_whole_number(const Json& value) {
   if (const auto integer = value.as_int()) return integer;
   constexpr double kLargestExact = 9'007'199'254'740'992;  // 2^53

@@ -1,4 +1,4 @@
-// Reading the members of a JSON object into typed values, with errors that say where and what.
+// Reads the members of a JSON object into typed values, with errors that say where and what.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +27,8 @@ class InvalidField : public std::runtime_error {
   std::string pointer_, code_;
 };
 
-// Reads one object. Ask for every member that may be there, then call done(), which refuses what was not asked for. A
-// member that is JSON null counts as absent. The names must outlive the reader. Throws InvalidField; the pointers start
-// with `at`.
+// Reads one object. Ask for every member that may be present, then call done(), which refuses all others. A member that
+// is JSON null counts as absent. The names must outlive the reader. Throws InvalidField; the pointers start with `at`.
 class FieldReader {
  public:
   explicit FieldReader(const Json& object, std::string at = "");
@@ -46,7 +45,7 @@ class FieldReader {
   std::optional<std::vector<std::string>> strings(std::string_view name);
   const Json* object(std::string_view name);
   const Json* array(std::string_view name);
-  const Json* any(std::string_view name);  // whatever is there, null included
+  const Json* any(std::string_view name);  // any value, null included
 
   // One of the words that `parse` knows; the error lists `words`.
   template <class Parse>

@@ -1,4 +1,4 @@
-// What a check found: fine, worth a look, or wrong; and what to do about it.
+// The result of a check: fine, worth a look, or wrong; and what to do about it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// SHA-256, and the two hashes Hapax makes with it. They are types of their own: one is never taken for the other.
+// SHA-256, and the two hashes Hapax makes with it. They are separate types, so neither is taken for the other.
 #pragma once
 
 #include <array>
@@ -25,6 +25,6 @@ struct Hash {
 };
 
 using InputHash = Hash<struct InputTag>;        // of the canonical input
-using IdentityHash = Hash<struct IdentityTag>;  // of who a submission is
+using IdentityHash = Hash<struct IdentityTag>;  // of an identity
 
 }  // namespace hapax

@@ -14,7 +14,8 @@ namespace {
 
 constexpr bool is_dash(std::size_t i) { return i == 8 || i == 13 || i == 18 || i == 23; }
 
-// What one id takes. Drawn ahead for 64 of them, which costs no more than for one; a fork shares none with its parent.
+// The random bytes of one id. Drawn ahead for 64 ids, which costs no more than for one; a fork shares none with its
+// parent.
 std::array<std::uint8_t, 10> random_for_id() {
   std::array<std::uint8_t, 10> random;
   thread_local std::array<std::uint8_t, 64 * sizeof random> drawn;
@@ -71,7 +72,7 @@ Time ExecutionId::drawn_at() const {
 }
 
 // Layout: 48 bits of milliseconds, version 7, 12 + 14 bits of a counter that starts at random below half its range in
-// each millisecond, 48 random bits. A counter that runs out borrows the next millisecond.
+// each millisecond, 48 random bits. A counter that overflows borrows the next millisecond.
 ExecutionId IdGenerator::next(Time now) {
   constexpr std::uint32_t kCounterBits = 26;
   const auto random = random_for_id();

@@ -67,7 +67,7 @@ std::string_view scope_name(const Scope& scope, std::string_view type, std::stri
   return {};
 }
 
-// The array is canonical as it stands: strings in shortest form, no blanks, and the material canonical already.
+// The array is already canonical: strings in shortest form, no white space, and canonical material.
 IdentityHash hash_identity(const IdentityParts& parts, Strategy strategy, std::string_view canonical_material) {
   std::string text = "[\"hapax/1\"";
   for (std::string_view element : {parts.name_space, tag_word(parts.scope.tag),

@@ -1,4 +1,4 @@
-// Who a submission is: the rules of which two submissions are the same.
+// The identity of a submission: which two submissions are the same.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class Strategy : std::uint8_t { caller_provided, strict, contextual, always
 std::string_view to_string(Strategy strategy);
 std::optional<Strategy> parse_strategy(std::string_view text);
 
-// The space in which a key is unique. The tag keeps a custom scope named "payments" apart from the queue of that name.
+// Where a key is unique. The tag keeps a custom scope named "payments" apart from the queue of that name.
 struct Scope {
   enum class Tag : std::uint8_t {
     type,
@@ -38,8 +38,7 @@ struct Scope {
   std::string to_string() const;
 };
 
-// A scope as one submission has it: with the name of its type or queue. The names of two scopes of different tags may
-// be equal.
+// The scope of one submission, with the name of its type or queue. Scopes of different tags may have the same name.
 struct NamedScope {
   Scope::Tag tag = Scope::Tag::type;
   std::string name;  // of the type, the queue or the custom scope; empty for global and workflow
@@ -56,14 +55,14 @@ struct Identity {
 
   bool operator==(const Identity&) const = default;
 
-  // A duplicate of the same key must bring the same input. The other strategies cannot conflict in theirs: strict is
-  // the input itself, contextual compares only the fields it names.
+  // A duplicate of the same key must have the same input. The other strategies cannot conflict in theirs: strict is the
+  // input itself, contextual compares only the fields it names.
   bool compares_input() const { return strategy == Strategy::caller_provided; }
 };
 
 InputHash hash_input(std::string_view canonical_input);
 
-// The parts that a hash is made from, named so that they are not mistaken for each other.
+// The parts of a hash, named so that they are not mixed up.
 struct IdentityParts {
   std::string_view name_space;
   std::string_view type;
@@ -72,11 +71,11 @@ struct IdentityParts {
 };
 
 IdentityHash hash_key(const IdentityParts& parts, std::string_view key);
-// Workflow ids are a space of their own in each namespace.
+// Workflow ids have a separate scope in each namespace.
 Identity workflow_identity(std::string_view name_space, std::string_view workflow_id);
 IdentityHash hash_strict(const IdentityParts& parts, const Json& input);
 
-// The identity fields that the input does not have are named by the pointer that was missing.
+// An identity field that the input lacks is named by its pointer.
 struct FieldMissing {
   std::string pointer;
 };

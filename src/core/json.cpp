@@ -27,8 +27,8 @@ constexpr std::string_view kNamedTwice = "a member is named twice";
 
 bool written_as_integer(std::string_view literal) { return literal.find_first_of(".eE") == std::string_view::npos; }
 
-// Where a literal that from_chars finds out of range lies: the sign of its decimal exponent tells too large from too
-// small, because both limits are hundreds of places away from zero.
+// Whether a literal that from_chars finds out of range is too large or too small: the sign of its decimal exponent
+// decides, because both limits are hundreds of places away from zero.
 bool is_too_large(std::string_view literal) {
   const auto exponent_at = std::min(literal.find_first_of("eE"), literal.size());
   const auto mantissa = literal.substr(0, exponent_at);
@@ -55,7 +55,7 @@ std::optional<double> to_double(std::string_view literal) {
   return value;
 }
 
-// Builds the tree in place: a container does not move while it is open, because its parent grows only after it closed.
+// Builds the tree in place: a container does not move while it is open, because its parent grows only after it closes.
 class TreeBuilder {
  public:
   static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
@@ -66,10 +66,10 @@ class TreeBuilder {
   using Text = boost::json::string_view;
   using Error = boost::json::error_code;
 
-  // Packs the values of members of these names, if there are any.
+  // Packs the values of members with these names, if any.
   explicit TreeBuilder(std::span<const std::string_view> packed = {}) : packed_(packed) {}
 
-  // Where, before the place at which the parser stopped, the refused thing begins.
+  // Where the refused item begins, before the position at which the parser stopped.
   enum class Begins { in_front_of_number, at_opening_quote };
 
   bool on_document_begin(Error&) { return true; }
@@ -127,7 +127,7 @@ class TreeBuilder {
   Json take() { return std::move(root_); }
   const std::string& refusal() const { return refusal_; }
 
-  // The offset of what was refused, given the one at which the parser stopped.
+  // The offset of the refused item, given the one at which the parser stopped.
   std::size_t refused_at(std::string_view document, std::size_t stopped) const {
     if (begins_ == Begins::in_front_of_number) return stopped - text_.size();
     // A quote inside a member's name follows a backslash; the one that opens it never does.
@@ -142,7 +142,7 @@ class TreeBuilder {
     std::set<std::string, std::less<>> names;  // filled only once the object is large
   };
 
-  // Large objects are looked up in a tree, not in a hash table: nobody can choose names that make it slow.
+  // Large objects use a tree, not a hash table, so that no choice of names makes it slow.
   static bool is_named_twice(Frame& frame, const std::string& name) {
     constexpr std::size_t kSmall = 16;
     const auto& members = frame.node->members;
@@ -301,7 +301,7 @@ std::string describe_unexpected(std::string_view text, std::size_t offset) {
 
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
-// A high surrogate that was just read and is not followed by its other half is a plain syntax error to the parser.
+// A high surrogate without its other half is a plain syntax error to the parser.
 bool follows_high_surrogate(std::string_view text, std::size_t offset) {
   for (std::size_t back = 6; back <= 12 && back <= offset; ++back) {
     const auto escape = text.substr(offset - back, 4);
@@ -341,10 +341,10 @@ Json parse(std::string_view text, std::span<const std::string_view> packed) {
   if (!error && stopped == text.size()) return parser.handler().take();
 
   const auto& builder = parser.handler();
-  // Found only when the object ends: another look tells where.
+  // Found only when the object ends: another pass finds the place.
   if (error && !packed.empty() && builder.refusal() == kNamedTwice) return parse(text, {});
   if (error && !builder.refusal().empty()) fail(text, builder.refused_at(text, stopped), builder.refusal());
-  // The parser stops up to a whole character after the byte that is wrong.
+  // The parser stops up to a whole character after the wrong byte.
   if (const auto malformed = first_malformed_utf8(text); malformed && *malformed <= stopped + 3) {
     fail(text, *malformed,
          fmt::format("the byte 0x{:02x} is no UTF-8 here", static_cast<unsigned char>(text[*malformed])));
@@ -383,7 +383,7 @@ const Json* Json::find(std::string_view name) const {
 
 namespace {
 
-// One step of a pointer with ~1 and ~0 undone.
+// One step of a pointer with ~1 and ~0 decoded.
 std::string unescape_step(std::string_view step) {
   std::string name;
   for (std::size_t i = 0; i < step.size(); ++i) {

@@ -1,5 +1,5 @@
-// JSON as Hapax needs it: strict, exact, and able to say where it went wrong. Numbers keep the text they came with, so
-// no integer is ever rounded through a double.
+// JSON: strict, exact, with the position of errors. Numbers keep their literal, so no integer is ever rounded through a
+// double.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace hapax {
 
-// A parsed document. A plain value; members stay in the order they were written.
+// A parsed document. A plain value; members stay in their original order.
 struct Json {
   enum class Kind : std::uint8_t { null, boolean, number, string, array, object };
 
@@ -22,7 +22,7 @@ struct Json {
   std::vector<Json> items;                            // of an array
   std::vector<std::pair<std::string, Json>> members;  // of an object
 
-  // Defined once the class is whole: clang cannot derive them while a vector of it is still incomplete.
+  // Defined once the class is complete: clang cannot derive them while a vector of it is still incomplete.
   Json();
   Json(const Json&);
   Json(Json&&) noexcept;
@@ -32,7 +32,7 @@ struct Json {
 
   bool is(Kind k) const { return kind == k; }
 
-  // The member of that name, or null: also when this is no object.
+  // The member of that name, or null; also null if this is not an object.
   const Json* find(std::string_view name) const;
 
   // The value an RFC 6901 pointer leads to ("" is the document itself), or null.
@@ -51,7 +51,7 @@ inline Json& Json::operator=(const Json&) = default;
 inline Json& Json::operator=(Json&&) noexcept = default;
 inline Json::~Json() = default;
 
-// A text that is no JSON, or none that Hapax takes. what() is a sentence that names line and column.
+// Text that is not JSON, or not JSON that Hapax accepts. what() is a sentence that names line and column.
 class InvalidJson : public std::runtime_error {
  public:
   InvalidJson(const std::string& message, std::size_t offset) : std::runtime_error(message), offset_(offset) {}

@@ -46,7 +46,7 @@ std::string JsonPacker::take() {
   return std::exchange(text_, {});
 }
 
-// In an object the key has written what separates.
+// In an object the key has written the separator.
 void JsonPacker::separate() {
   if (levels_.empty() || levels_.back().object) return;
   if (!std::exchange(levels_.back().empty, false)) text_ += ',';

@@ -9,13 +9,13 @@
 
 namespace hapax {
 
-// Takes the parts of one array or object in the order in which they are written. Its text must be shorter than 4 GiB.
+// Takes the parts of one array or object in order. Its text must be shorter than 4 GiB.
 class JsonPacker {
  public:
   void open(bool object);
   void key(std::string_view name);
   void add(std::string_view canonical_scalar);
-  // False: a member of the object is named twice.
+  // False: the object has a duplicate member name.
   bool close();
 
   bool is_open() const { return !levels_.empty(); }

@@ -1,4 +1,4 @@
-// Writes JSON text straight into a string: what Hapax answers is written once, never built as a tree first.
+// Writes JSON text directly into a string, without a tree.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace hapax {
 
-// Commas are the writer's business, nesting is the caller's: every begin needs its end.
+// The writer adds commas; the caller nests: every begin needs its end.
 class JsonWriter {
  public:
   JsonWriter() { out_.reserve(1024); }  // most answers fit
@@ -32,7 +32,7 @@ class JsonWriter {
   void separate();
 
   std::string out_;
-  bool first_ = true;  // nothing yet stands at this level
+  bool first_ = true;  // this level is still empty
 };
 
 }  // namespace hapax

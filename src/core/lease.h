@@ -1,4 +1,4 @@
-// The lease token: what a worker shows to report on the attempt it was given, and what fences off a stale worker.
+// The lease token: what a worker needs to report on its attempt, and what fences off a stale worker.
 #pragma once
 
 #include <array>
@@ -27,10 +27,10 @@ struct LeaseToken {
 
   auto operator<=>(const LeaseToken&) const = default;
 
-  // Of the next attempt, where whoever holds this one goes on by himself. Always the same.
+  // The token of the next attempt, when the holder of this one continues without a claim. Always the same.
   LeaseToken next() const;
 
-  std::string to_string() const;  // 48 characters, safe in a URL, opaque to everybody else
+  std::string to_string() const;  // 48 characters, safe in a URL, opaque to clients
   static std::optional<LeaseToken> parse(std::string_view text);
 };
 

@@ -23,7 +23,7 @@ std::optional<Time> dies_at(const LedgerEntry& entry, const Execution* owner, Du
   if (entry.expires_at) return entry.expires_at;
   if (owner && !is_closed(owner->status)) return {};
   if (owner) return *owner->finished_at + retention;
-  return entry.created_at;  // purged without a TTL: nothing holds it any more
+  return entry.created_at;  // purged without a TTL: nothing holds it
 }
 
 bool is_live(const LedgerEntry& entry, const Execution* owner, Duration retention, Time now) {

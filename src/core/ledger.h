@@ -8,7 +8,7 @@
 
 namespace hapax {
 
-// What remains of an owner that was purged while its key is still reserved.
+// What remains of a purged owner while its key is still reserved.
 struct Tombstone {
   Kind kind = Kind::task;
   std::string type;
@@ -33,14 +33,14 @@ struct LedgerEntry {
   bool operator==(const LedgerEntry&) const = default;
 };
 
-// What is known of an owner that was purged. For an entry with a tombstone.
+// The known part of a purged owner. For an entry with a tombstone.
 Execution execution_of(const LedgerEntry& entry);
 
 // When the entry dies, given its owner (null if purged) and the retention of the owner's queue: by its TTL, or with the
-// owner. Absent: not known yet. An active owner holds its identity even beyond that.
+// owner. Absent: not known yet. An open owner holds its identity even beyond that.
 std::optional<Time> dies_at(const LedgerEntry& entry, const Execution* owner, Duration retention);
 
-// Whether the entry still stands. An entry that has died is dead even if no cleanup has come by.
+// Whether the entry is live. An expired entry is dead even before cleanup.
 bool is_live(const LedgerEntry& entry, const Execution* owner, Duration retention, Time now);
 
 }  // namespace hapax

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxName = 128, kMaxKey = 255, kMaxRequestKey = 200;
 
-// Takes the first character off the text, which is UTF-8 and not empty.
+// Removes the first character from the text, which is UTF-8 and not empty.
 char32_t take_character(std::string_view& text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const unsigned lead = byte(0);

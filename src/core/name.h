@@ -1,4 +1,4 @@
-// What may be a name: types, queues, scopes, namespaces, keys.
+// What is a valid name: types, queues, scopes, namespaces, keys.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,10 @@
 
 namespace hapax {
 
-// Blank is what consists of nothing but Unicode's White_Space; control characters are U+0000 to U+001F and U+007F to
-// U+009F.
+// Blank means nothing but Unicode's White_Space; control characters are U+0000 to U+001F and U+007F to U+009F.
 //
-// Each answers with the sentence that says what is wrong ("must be 1 to 128 bytes"), or with nothing if all is well.
-// The text is UTF-8 already, as everything that came through parse_json is.
+// Each returns a sentence that says what is wrong ("must be 1 to 128 bytes"), or nothing if the name is valid. The text
+// must be UTF-8, as everything from parse_json() is.
 std::optional<std::string> check_name(std::string_view name);            // type, queue, scope, namespace, worker
 std::optional<std::string> check_idempotency_key(std::string_view key);  // and workflow ids
 std::optional<std::string> check_request_key(std::string_view key);      // of control operations

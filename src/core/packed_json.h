@@ -9,8 +9,8 @@
 
 namespace hapax {
 
-// As parse_json(), but an array or object that is the value of a member of one of these names is packed: its text is
-// its canonical JSON, and it has no items or members. canonical_json() takes it as it is; to look into it, unpack it.
+// Like parse_json(), but an array or object that is the value of a member with one of these names is packed: its text
+// is its canonical JSON, and it has no items or members. canonical_json() takes it as it is; unpack it to read it.
 // Throws InvalidJson also for more than 200,000 values outside of packed ones.
 Json parse_packed_json(std::string_view text, std::span<const std::string_view> packed);
 

@@ -20,18 +20,18 @@ struct QueuePolicy {
   std::optional<Rate> rate_limit;
   std::optional<std::int32_t> max_running;
   std::int32_t concurrency_limit = 1;  // running at once with the same concurrency key
-  Duration cancel_grace{30'000};       // a running task that was cancelled may take so long to stop
+  Duration cancel_grace{30'000};       // how long a cancelled running task may take to stop
   std::optional<Duration> retention;   // of closed executions; absent: the default of their kind
   std::optional<Duration> idempotency_ttl;
 
   bool operator==(const QueuePolicy&) const = default;
 };
 
-// The rules of all queues at one moment. A value: the engine makes a new one when settings change.
+// The rules of all queues: a snapshot. The engine makes a new one when settings change.
 class QueuePolicies {
  public:
   void set(std::string name_space, std::string queue, QueuePolicy policy);  // of one queue in one namespace
-  void set_everywhere(std::string queue, QueuePolicy policy);  // of the queue of that name in every other namespace
+  void set_everywhere(std::string queue, QueuePolicy policy);  // of that queue name in every other namespace
 
   // The queue's own rules, or those of its name everywhere, or the defaults.
   const QueuePolicy& of(std::string_view name_space, std::string_view queue) const;
@@ -40,7 +40,7 @@ class QueuePolicies {
   Duration retention(const Execution& execution) const {
     return retention(execution.name_space, execution.queue, execution.kind);
   }
-  bool any_deleted_at_once() const;  // there may be queues whose executions are deleted when they are closed
+  bool any_deleted_at_once() const;  // some queues may delete executions as they close
 
   Duration task_retention = std::chrono::days(7);
   Duration workflow_retention = std::chrono::days(30);

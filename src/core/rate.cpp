@@ -25,23 +25,23 @@ constexpr std::int64_t kMaxCount = 1'000'000'000;
 std::int64_t to_ns(Time time) { return to_ms(time) * 1'000'000; }
 std::int64_t period_ns(const Rate& rate) { return rate.per.count() * 1'000'000; }
 
-// The time that permits take to come back, rounded down: at most a nanosecond is given away with each take.
+// The time after which permits come back, rounded down: each take gives away at most a nanosecond.
 std::int64_t cost_ns(const Rate& rate, std::int64_t permits) {
   return static_cast<std::int64_t>(static_cast<__int128>(permits) * period_ns(rate) / rate.count);
 }
 
-// The most permits whose cost is no more than that: the exact inverse of cost_ns, rounding included.
+// The most permits that cost no more than that: the exact inverse of cost_ns, including rounding.
 std::int64_t permits_in(const Rate& rate, std::int64_t ns) {
   return static_cast<std::int64_t>((static_cast<__int128>(ns + 1) * rate.count - 1) / period_ns(rate));
 }
 
-// What is still owed in this time, in permits, rounded up: a change of the rate forgives no part of one.
+// What is owed in this time, in permits, rounded up: a change of the rate forgives no part of one.
 std::int64_t permits_owed(const Rate& rate, std::int64_t ns) {
   return static_cast<std::int64_t>((static_cast<__int128>(ns) * rate.count + period_ns(rate) - 1) / period_ns(rate));
 }
 
-// Clocks of servers that share a bucket may differ by this much. A state that is further ahead is of a clock that was
-// set back.
+// Clocks of servers that share a bucket may differ by this much. A state further ahead comes from a clock that was set
+// back.
 constexpr std::int64_t kMostSkewNs = 60'000'000'000;
 
 // The state under `rate`, as of now.
@@ -58,7 +58,7 @@ RateState settled(const Rate& rate, RateState state, Time now) {
   return state;
 }
 
-// No bucket is fuller than full, or emptier than empty.
+// A bucket is never fuller than full, or emptier than empty.
 std::int64_t full_at_ns(const Rate& rate, const RateState& state, Time now) {
   return std::clamp(state.full_at_ns, to_ns(now), to_ns(now) + cost_ns(rate, rate.burst));
 }

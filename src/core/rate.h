@@ -1,4 +1,4 @@
-// Rate limits: a token bucket per queue, kept as one number in the store so that all servers share it.
+// Rate limits: a token bucket per queue, kept as one number in the store and shared by all servers.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct Rate {
 std::optional<Rate> parse_rate(std::string_view text);
 std::string format_rate(const Rate& rate);
 
-// The state of a bucket: the instant, in nanoseconds since the epoch, at which it will be full again, and the rate
-// under which that is so. An instant that has passed means full, so an unused queue needs no row.
+// The state of a bucket: the instant, in nanoseconds since the epoch, at which it will be full again, and the rate for
+// which that holds. An instant in the past means full, so an unused queue needs no row.
 struct RateState {
   std::int64_t full_at_ns = 0;
   Rate rate = {};  // a count of 0: not known
@@ -31,14 +31,14 @@ struct RateState {
   bool operator==(const RateState&) const = default;
 };
 
-// How many of `wanted` may go now; moves the state on by as many.
+// How many of `wanted` may go now; advances the state by as many.
 //
-// Under another rate than the state's, what was taken counts as so many permits of the new one, at most as its empty
-// bucket. That changes the state even where nothing may go: the caller stores it, because the new bucket refills from
-// this look on.
+// Under another rate than the state's, what was taken counts as that many permits of the new rate, at most as its empty
+// bucket. That changes the state even if nothing may go: the caller stores it, because the new bucket refills from this
+// call on.
 std::int64_t take(const Rate& rate, RateState& state, Time now, std::int64_t wanted);
 
-// As if so many had not been taken. No bucket is fuller than full.
+// Returns that many permits. A bucket is never fuller than full.
 void return_permits(const Rate& rate, RateState& state, Time now, std::int64_t count);
 
 // The first millisecond at which one more may go.

@@ -31,7 +31,7 @@ namespace {
 
 Digest digest_of(const std::optional<std::string>& result) { return sha256(result ? "result " + *result : "nothing"); }
 
-// The length keeps type and message apart.
+// The length separates type and message.
 Digest digest_of(const AttemptError& error) {
   return sha256("error " + std::to_string(error.type.size()) + " " + error.type + error.message);
 }

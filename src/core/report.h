@@ -1,4 +1,4 @@
-// What a worker reports of the attempt it was given.
+// What a worker reports about its attempt.
 #pragma once
 
 #include <chrono>
@@ -22,18 +22,18 @@ struct Report {
 
   LeaseToken token;
   std::variant<Completed, Failed> outcome;
-  std::string name_space = {};  // the caller's: the lease of another is lost; empty: of any
+  std::string name_space = {};  // the caller's: a lease of another namespace is lost; empty: any
 };
 
 // Applies a report whose token is current.
 void apply(Execution& execution, const Report& report, Time now);
 
-// Whether a report whose token was used before says the same as the one that was accepted. Another report under the
-// same token is not a repetition: the attempt is over, and it has been told how.
+// Whether a report under a used token says the same as the accepted one. A different report under the same token is not
+// a repetition: the attempt has ended, with another outcome.
 bool says_the_same(const Execution& execution, const Report& report);
 
-// What a store keeps, for kReportMemory after the closing, of a report that closed an execution which it deletes
-// earlier: so that the same report again, whose answer was lost, is answered as it was.
+// What a store keeps, for kReportMemory, of a report that closed an execution which is deleted earlier: so that the
+// same report, repeated after a lost answer, gets the same answer.
 struct ClosingReport {
   LeaseToken token;
   Digest said{};  // of the result or the error

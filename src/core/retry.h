@@ -16,7 +16,7 @@ struct RetryPolicy {
   bool operator==(const RetryPolicy&) const = default;
 };
 
-// The pause after that attempt (1 is the first): exponential, capped, with full jitter. The jitter is drawn from the
+// The pause after that attempt (1 is the first): exponential, capped, with full jitter. The jitter is derived from the
 // execution and the attempt, so that every store and server computes the same instant.
 Duration backoff(const RetryPolicy& policy, const ExecutionId& id, std::int32_t attempt);
 

@@ -1,4 +1,4 @@
-// What a submission meets when its identity already has an owner.
+// What happens to a submission whose identity has an owner.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ std::optional<Reuse> parse_reuse(std::string_view text);
 
 enum class Verdict : std::uint8_t {
   duplicate,    // the owner stands for this submission
-  create_new,   // the owner is closed and makes way
-  cancel_owner  // the owner is cancelled and makes way
+  create_new,   // the owner is closed and superseded
+  cancel_owner  // the owner is cancelled and superseded
 };
 
 // The matrix of owner status and policy.
 Verdict decide(Status owner, Reuse reuse);
 
-// In what a submission differs from the owner that would stand for it: anything but `none` makes it a conflict. `owner`
-// may be what a tombstone knows.
+// How a submission differs from the owner that would stand for it: anything but `none` makes it a conflict. `owner` may
+// come from a tombstone.
 enum class Difference : std::uint8_t { none, type, input };
 Difference difference(const Execution& submission, const Execution& owner);
 

@@ -11,7 +11,7 @@ namespace hapax {
 
 namespace {
 
-constexpr Duration kBufferedLook{1000};  // how often a buffered firing looks whether it may start
+constexpr Duration kBufferedLook{1000};  // how often a buffered firing is checked
 
 // For people: the two largest units, down to the second.
 std::string describe(Duration duration) {
@@ -29,7 +29,7 @@ std::string describe(Duration duration) {
   return text;
 }
 
-// One look at a schedule.
+// One check of a schedule.
 class Look {
  public:
   Look(const CronTrigger& trigger, const Cron& cron, const TimeZone& zone, std::string_view activity_id,
@@ -73,8 +73,8 @@ class Look {
 
   Time due(Time firing) const { return firing + jitter_of(trigger_, cron_, zone_, activity_id_, firing); }
   bool is_late(Time firing) const { return judged_at_ - due(firing) > trigger_.misfire_grace; }
-  // If an earlier look left something to handle, and somebody has been at it ever since, that look has settled what is
-  // late.
+  // If an earlier check left something to handle, and servers have handled it ever since, that check has decided what
+  // is late.
   void go_on_behind(const std::optional<Time>& next_firing) {
     if (!at().behind) return;
     const bool caught_up = !next_firing || due(*next_firing) > at().behind->attended_until;
@@ -90,7 +90,7 @@ class Look {
 
   std::string own_id(Time firing) const { return activity_workflow_id(activity_id_, format_occurrence(firing)); }
 
-  // What the schedule before a change left behind. False if some of it must wait for the next look.
+  // What the schedule before a change left behind. False if some of it must wait for the next check.
   bool handle_former() {
     if (!at().former) return true;
     SchedulePosition::Former& former = *at().former;
@@ -110,7 +110,7 @@ class Look {
     return true;
   }
 
-  // False if this firing must wait for the next look.
+  // False if this firing must wait for the next check.
   bool handle(Time firing) {
     if (at().missed) {
       handles_outage_ = true;
@@ -143,7 +143,7 @@ class Look {
       plan_.runs.push_back({firing, Disposition::compressed, false, own_id(missed.until), std::nullopt,
                             why_missed(firing) + "; compressed into the run of " + format_occurrence(missed.until)});
     } else {
-      // That it is not skipped was settled when the stretch was found: the other rows name this run already.
+      // That it is not skipped was decided when the stretch was found: the other rows already name this run.
       if (trigger_.overlap == Overlap::skip) open_ = false;
       start(firing, Disposition::compressed, Window{missed.from, missed.until, missed.counted},
             fmt::format("{}; stands for {} missed firings", why_missed(firing), missed.counted));
@@ -154,7 +154,7 @@ class Look {
     plan_.runs.push_back({firing, Disposition::skipped, false, "", std::nullopt, std::move(why)});
   }
 
-  // Starts it, as far as overlap allows.
+  // Starts it, if overlap allows.
   void start(Time firing, Disposition disposition, std::optional<Window> window, std::string why) {
     const auto and_that = [&](std::string_view more) {
       return why.empty() ? std::string(more) : fmt::format("{}; {}", why, more);
@@ -180,7 +180,7 @@ class Look {
     open_ = true;
   }
 
-  // The pause is over once nothing that fell due in it is left.
+  // The pause is over once nothing that became due in it is left.
   void forget_pause(const std::optional<Time>& next_firing) {
     if (at().paused_to && (!next_firing || due(*next_firing) >= *at().paused_to))
       at().paused_from = at().paused_to = {};
@@ -224,13 +224,13 @@ class Look {
     return missed;
   }
 
-  // The last firing that falls due before then. `known` is one that does.
+  // The last firing that becomes due before then. `known` is one that does.
   Time last_due_before(Time known, Time before) const {
     const Time last = last_before(known, before);
     return due(last) < before ? last : last_before(known, last);
   }
 
-  // The last firing before that instant. `known` is one; or there is none, and it is `known` that is returned.
+  // The last firing before that instant, or `known` if there is none. `known` is a firing.
   Time last_before(Time known, Time before) const {
     Time low = known, high = before;  // `low` is a firing; between `high` and `before` there is none
     for (Duration back(1000); before - back > known; back *= 2) {
@@ -258,7 +258,7 @@ class Look {
   const TimeZone& zone_;
   std::string_view activity_id_;
   Time now_;
-  Time judged_at_;  // what is late is judged as of then
+  Time judged_at_;  // lateness is decided as of then
   bool open_;
   std::size_t limit_;
   bool handles_outage_ = false;  // some of the runs were missed

@@ -11,7 +11,7 @@ namespace hapax {
 
 void SchedulePosition::pause(Time now) {
   if (paused()) return;
-  // Of an earlier pause something may be left to decide: the two become one.
+  // An earlier pause may still have something to decide: the two become one.
   if (!paused_from) paused_from = now;
   paused_to.reset();
 }

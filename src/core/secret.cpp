@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kHidden = "***";
 
-// A parameter whose name has one of these in it holds a secret.
+// A parameter whose name contains one of these holds a secret.
 constexpr std::array<std::string_view, 5> kSecretNames{"password", "passwd", "secret", "token", "api_key"};
 
 std::optional<int> hex_value(char c) {
@@ -20,7 +20,7 @@ std::optional<int> hex_value(char c) {
   return lower >= 'a' && lower <= 'f' ? std::optional(lower - 'a' + 10) : std::nullopt;
 }
 
-// In small letters, with %XX as what it stands for: libpq takes pass%77ord for password.
+// In lower case, with %XX decoded: libpq takes pass%77ord for password.
 std::string plain_name(std::string_view name) {
   std::string plain;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -43,7 +43,7 @@ bool is_secret(std::string_view name) {
                      [&](std::string_view each) { return plain.find(each) != std::string::npos; });
 }
 
-// Where a value ends: behind its quotes, or at what comes between two parameters.
+// The end of a value: after its quotes, or at the next separator.
 std::size_t end_of_value(std::string_view text, std::size_t begin, std::string_view separators) {
   if (begin < text.size() && text[begin] == '\'') {
     for (std::size_t i = begin + 1; i < text.size(); ++i) {
@@ -75,8 +75,7 @@ std::string hide_values(std::string_view text, std::string_view separators) {
   return shown + std::string(text.substr(std::min(at, text.size())));
 }
 
-// Everything from the scheme to the query. A password with an unescaped / or @ in it is a mistake, and still a
-// password.
+// Everything from the scheme to the query. A password with an unescaped / or @ is a mistake, and still a password.
 std::string hide_user(std::string_view scheme, std::string_view rest) {
   const std::size_t at = rest.rfind('@');
   if (at == std::string_view::npos) return std::string(rest);
@@ -87,7 +86,7 @@ std::string hide_user(std::string_view scheme, std::string_view rest) {
          std::string(rest.substr(at));
 }
 
-// A ? with an @ behind it, and no parameter in between, is one of a password.
+// A ? with an @ after it, and no parameter in between, belongs to a password.
 std::size_t begin_of_query(std::string_view url, std::size_t begin) {
   const std::size_t question = std::min(url.find('?', begin), url.size());
   const std::size_t at = url.find('@', question);

@@ -1,4 +1,4 @@
-// Texts that may carry a secret, as they may be shown: in logs, errors, answers and the list of processes.
+// Hides secrets in texts that are shown: in logs, errors, answers and the list of processes.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace hapax {
 
-// The URL of a store, cache or server without its secrets: the password before the @ (of http:// everything there), and
-// the values of parameters that hold one, such as password, sslpassword, token and secret keys. *** stands for each.
-// Also for libpq's keyword strings.
+// The URL of a store, cache or server without its secrets: the password before the @ (for http:// everything there),
+// and the values of parameters such as password, sslpassword, token and secret keys. *** replaces each. Also for
+// libpq's keyword strings.
 std::string without_secrets(std::string_view url);
 
 }  // namespace hapax

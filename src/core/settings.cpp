@@ -64,7 +64,7 @@ std::optional<std::vector<std::string>> read_identity_fields(FieldReader& reader
   return fields;
 }
 
-// A bucket is kept as the instant at which it is full again: one that takes centuries to fill has none.
+// A bucket is stored as the instant at which it is full again: one that takes centuries to fill has none.
 void check_burst(const FieldReader& reader, const QueueSettings& queue) {
   if (!queue.burst) return;
   if (!queue.rate_limit) throw InvalidField(reader.pointer("burst"), "goes only with a rate_limit");
@@ -74,7 +74,7 @@ void check_burst(const FieldReader& reader, const QueueSettings& queue) {
   }
 }
 
-// Writes the members that are set, so that each is named once for to_json() and once for names() by the same list.
+// Writes the members that are set; to_json() and names() share this list.
 class SettingsWriter {
  public:
   SettingsWriter() { json_.begin_object(); }
@@ -245,7 +245,7 @@ RetryPolicy RetrySettings::policy() const {
   RetryPolicy policy;
   policy.initial = initial.value_or(policy.initial);
   policy.factor = factor.value_or(policy.factor);
-  // Whoever asks for a long first pause and names no cap does not want the default one to shorten it.
+  // A long first pause without a cap must not be shortened by the default cap.
   policy.max = max.value_or(std::max(policy.initial, policy.max));
   policy.initial = std::min(policy.initial, policy.max);  // where the two come from different documents
   return policy;
@@ -271,7 +271,7 @@ TypeSettings TypeSettings::parse(const Json& document, const std::string& at) {
 }
 
 TypeSettings TypeSettings::over(const TypeSettings& base) const {
-  // Fields that another strategy was set over must not come back as its leftovers.
+  // Fields of a strategy that was replaced must not come back.
   const bool leaves_contextual = identity && *identity != Strategy::contextual;
   TypeSettings type;
   type.queue = first_of(queue, base.queue);
@@ -291,7 +291,7 @@ TypeSettings TypeSettings::over(const TypeSettings& base) const {
 
 namespace {
 
-// A null stays, and reads as absent: so a name that is not known is told even where it is taken back.
+// A null stays, and reads as absent, so that an unknown name is reported even if it is removed.
 void merge(Json& target, const Json& patch) {
   for (const auto& [name, value] : patch.members) {
     const auto found = std::find_if(target.members.begin(), target.members.end(),

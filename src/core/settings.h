@@ -1,5 +1,4 @@
-// The settings of queues and types: what a document names, from the configuration file as from the API, and what
-// follows where it names nothing.
+// The settings of queues and types, from the configuration file and the API, with their defaults.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +24,7 @@ constexpr std::int32_t kMaxPriority = 1000;  // and its negative
 constexpr std::size_t kMaxIdentityFields = 64;
 constexpr std::int32_t kMaxAttemptsLimit = 1000;  // of max_attempts
 
-// What a document may say of a queue. Every member is optional: absent means "as the next source says".
+// The settings of a queue in a document. Every member is optional: absent means "as the next source says".
 struct QueueSettings {
   std::optional<Duration> retention;
   std::optional<Rate> rate_limit;
@@ -38,10 +37,10 @@ struct QueueSettings {
 
   bool operator==(const QueueSettings&) const = default;
 
-  // Throws InvalidField for a member that is unknown or has a bad value; `at` is where the document stands.
+  // Throws InvalidField for a member that is unknown or has a bad value; `at` is the document's place.
   static QueueSettings parse(const Json& document, const std::string& at = "");
 
-  // These settings, and `base` where they are silent.
+  // These settings, and `base` where they are absent.
   QueueSettings over(const QueueSettings& base) const;
 
   QueuePolicy policy() const;
@@ -82,13 +81,13 @@ struct TypeSettings {
 
   static TypeSettings parse(const Json& document, const std::string& at = "");
   TypeSettings over(const TypeSettings& base) const;
-  // With the members that the patch names, by RFC 7396: null takes one back. Throws InvalidField as parse() does.
+  // Applies a patch by RFC 7396: null removes a member. Throws InvalidField as parse() does.
   TypeSettings patched(const Json& patch) const;
   std::string to_json() const;
   std::vector<std::string_view> names() const;
 };
 
-// What is kept of a type's settings that came over the API.
+// The settings of a type that came over the API.
 struct TypeDocument {
   TypeSettings settings;
   bool declared = true;  // put; false: only ever patched, which never changes what is the same

@@ -17,7 +17,7 @@ struct Unit {
   std::int64_t ms;
 };
 
-// From the largest down, as format_duration tries them. Weeks are read but not written: "7d" is what people write.
+// From the largest down, as format_duration tries them. Weeks are read but not written, because people write "7d".
 constexpr std::array<Unit, 5> kUnits{{{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}}};
 constexpr Unit kWeek{"w", 7 * 86'400'000LL};
 
@@ -31,7 +31,7 @@ std::optional<std::int64_t> unit_ms(std::string_view name) {
   return {};
 }
 
-// Takes exactly `count` digits off the front.
+// Removes exactly `count` digits from the front.
 std::optional<int> take_digits(std::string_view& text, std::size_t count) {
   if (text.size() < count) return {};
   int value = 0;
@@ -62,7 +62,7 @@ std::optional<int> take_fraction(std::string_view& text) {
   return ms;
 }
 
-// What to subtract to come to UTC, in minutes.
+// The offset to subtract to get UTC, in minutes.
 std::optional<int> take_offset(std::string_view& text) {
   if (take_char(text, "Zz")) return 0;
   if (text.empty() || (text.front() != '+' && text.front() != '-')) return {};
@@ -77,7 +77,7 @@ std::optional<int> take_offset(std::string_view& text) {
 
 }  // namespace
 
-// By hand: every answer has several.
+// Written by hand, because every answer has several.
 std::string format_time(Time time) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);

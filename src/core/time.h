@@ -19,7 +19,7 @@ std::string format_time(Time time);
 // 1970 to 9999. Nothing for anything else.
 std::optional<Time> parse_time(std::string_view text);
 
-// "500ms", "30s", "5m", "12h", "7d", "2w", several together ("1h30m"), and "0". Whole numbers, no sign, no blanks, up
+// "500ms", "30s", "5m", "12h", "7d", "2w", several together ("1h30m"), and "0". Whole numbers, no sign, no spaces, up
 // to 100 years. Nothing for anything else.
 std::optional<Duration> parse_duration(std::string_view text);
 
@@ -29,7 +29,7 @@ std::string format_duration(Duration duration);
 constexpr std::int64_t to_ms(Time time) { return time.time_since_epoch().count(); }
 constexpr Time from_ms(std::int64_t ms) { return Time(Duration(ms)); }
 
-// Where the time comes from. Passed in, never asked for behind the caller's back.
+// The source of time. Always passed in.
 class Clock {
  public:
   virtual ~Clock() = default;

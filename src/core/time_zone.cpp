@@ -15,7 +15,7 @@ struct TimeZone::Zone {
 };
 
 std::optional<TimeZone> TimeZone::find(const std::string& name) {
-  if (name == "localtime") return std::nullopt;  // of this machine: another server's may be another
+  if (name == "localtime") return std::nullopt;  // of this machine; another server's may differ
   try {
     return TimeZone(std::make_shared<const Zone>(Zone{date::locate_zone(name), name}));
   } catch (const std::exception&) {
@@ -39,8 +39,7 @@ TimeZone::Local TimeZone::first_from(sys_seconds time) const {
   if (time - now.begin > kLongestRepetition) return local;
 
   const date::sys_info before = zone_->zone->get_info(now.begin - seconds(1));
-  const Local reached =
-      local_at(now.begin, before.offset);  // what the clock would have shown if it had not been changed
+  const Local reached = local_at(now.begin, before.offset);  // what the clock would have shown without the change
   if (now.offset < before.offset) return std::max(local, reached);
   return time == now.begin ? reached : local;
 }

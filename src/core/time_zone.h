@@ -10,8 +10,8 @@
 
 namespace hapax {
 
-// One zone, by its name (Europe/Berlin). Cheap to copy. Its rules are those that the system's database had when the
-// process first asked for a zone; beyond the year 2037 the last of them goes on without daylight saving.
+// One zone, by its name (Europe/Berlin). Cheap to copy. Its rules are those of the system's database when the process
+// first asked for a zone; after 2037 the last rule continues without daylight saving.
 class TimeZone {
  public:
   using Local = std::chrono::local_seconds;
@@ -21,11 +21,11 @@ class TimeZone {
 
   const std::string& name() const;
 
-  // The instant at which a local time comes: the first one if it comes twice, the end of the gap if it never does. A
-  // later local time never comes earlier.
+  // The instant of a local time: the first one if it occurs twice, the end of the gap if it never occurs. A later local
+  // time never maps to an earlier instant.
   Time to_time(Local local) const;
 
-  // The earliest local time that does not come before that instant. The inverse of to_time, but for gaps and
+  // The earliest local time that does not come before that instant. The inverse of to_time, except for gaps and
   // repetitions.
   Local first_from(std::chrono::sys_seconds time) const;
 

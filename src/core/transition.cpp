@@ -17,8 +17,8 @@ void close(Execution& execution, Status status, Time now) {
   execution.attempt_ends_by.reset();
 }
 
-// Keeps why the running attempt ended. The secret stays with the execution only if its worker reported: then, and only
-// then, the same report again is a repetition rather than a stale one.
+// Keeps why the running attempt ended. The secret stays with the execution only if its worker reported: only then is
+// the same report again a repetition rather than stale.
 void end_attempt(Execution& execution, AttemptError error, bool reported, Time now) {
   execution.failed_attempts.push_back({.attempt = execution.attempt,
                                        .worker = execution.worker,
@@ -40,7 +40,7 @@ void back_to_pending(Execution& execution, Time run_at) {
   execution.run_at = run_at;
 }
 
-// The running attempt is over without a report, and no other reason stops the next one.
+// The running attempt ended without a report, and nothing stops the next one.
 void expire_attempt(Execution& execution, AttemptError error, Status when_exhausted, Time run_at, Time now) {
   end_attempt(execution, std::move(error), false, now);
   if (execution.cancel_requested_at) {
@@ -52,7 +52,7 @@ void expire_attempt(Execution& execution, AttemptError error, Status when_exhaus
   }
 }
 
-// A turn that nobody reports on is simply taken again: it had no effects.
+// A turn without a report is simply taken again: it had no effects.
 void expire_turn(Execution& run, Time now) {
   end_turn(run);
   run.lease_secret.reset();

@@ -24,15 +24,15 @@ void start_attempt(Execution& execution, std::string worker, const LeaseSecret& 
 enum class TokenCheck {
   current,   // of the running attempt: its report counts
   repeated,  // a report under this token was accepted before
-  stale      // of an attempt that was taken away
+  stale      // of an attempt that has ended
 };
-// A caller's namespace that is not the execution's makes every token stale; an empty one stands for all.
+// Every token is stale for a caller in another namespace; an empty namespace stands for all.
 TokenCheck check_token(const Execution& execution, const LeaseToken& token, std::string_view name_space = {});
 
 // running → running with a longer lease.
 void extend_lease(Execution& execution, Duration lease, Time now);
 
-// running → pending at once, as if it had never been claimed: whoever it was handed to never saw it.
+// running → pending at once, as if it had never been claimed: the worker never started it.
 void give_back(Execution& execution, Time now);
 
 // running → completed. A result that arrives after a cancel was requested still counts: the work is done.
@@ -42,18 +42,18 @@ void complete(Execution& execution, std::optional<std::string> result, Time now)
 // was requested. The attempt's error is kept.
 void fail_attempt(Execution& execution, AttemptError error, bool retryable, Time now);
 
-// What has become due by `now`: a lease, an attempt's timeout, the grace of a cancel, the deadline. True if it changed.
+// Handles what is due by `now`: a lease, an attempt's timeout, the grace of a cancel, the deadline. True if it changed.
 bool expire(Execution& execution, Time now);
 
-// A clock that was ahead has been set back: what was counted from a time to come is counted from now. A lease is never
-// longer than it was asked for, an attempt than its timeout, a delay or back-off than it was. `run_in` and `lease` are
-// what run_at and the lease were counted with; without run_in, run_at was the caller's own and stays. True if it
-// changed.
+// A clock that was ahead has been set back: what was counted from a future time is counted from now. A lease never
+// becomes longer than it was asked for, an attempt than its timeout, a delay or back-off than it was. `run_in` and
+// `lease` are the durations that run_at and the lease were counted with; without run_in, the caller gave run_at, and it
+// stays. True if it changed.
 bool recount(Execution& execution, std::optional<Duration> run_in, std::optional<Duration> lease, Time now);
 
-// pending, suspended → cancelled at once, and a running workflow too: its turn has no effects of its own. A running
-// task stays running, to be told at the next heartbeat and closed after the grace. False if it was closed or the cancel
-// was requested before.
+// pending, suspended → cancelled at once, and a running workflow too: its turn has no effects. A running task stays
+// running: its worker learns of it at the next heartbeat, and it is closed after the grace. False if it was closed or
+// the cancel was requested before.
 bool request_cancel(Execution& execution, Duration grace, Time now);
 
 // failed, cancelled, timed_out → pending with as many new attempts as it had at first. A deadline that has passed is
@@ -62,10 +62,10 @@ bool retry_closed(Execution& execution, Time now);
 
 // ---- workflows
 
-// The running turn is over: its lease ends, and the caller says what the status is now.
+// Ends the running turn and its lease; the caller says what the status is now.
 void end_turn(Execution& run);
 
-// Closes a workflow whose turn said so.
+// Closes a workflow whose turn ended it.
 void close_run(Execution& run, Status status, Time now);
 
 // failed, cancelled, timed_out → pending. A deadline that has passed is dropped.

@@ -43,7 +43,7 @@ ExecutionId step_id(const ExecutionId& run, std::string_view type, std::int32_t 
   const auto digest = sha256(step_name(run, type, step));
   ExecutionId id = run;
   std::copy_n(digest.begin(), 10, id.bytes.begin() + 6);                 // the first six bytes are the run's time
-  id.bytes[6] = static_cast<std::uint8_t>((id.bytes[6] & 0x0f) | 0x80);  // version 8: made by a rule of one's own
+  id.bytes[6] = static_cast<std::uint8_t>((id.bytes[6] & 0x0f) | 0x80);  // version 8: made by our own rule
   id.bytes[8] = static_cast<std::uint8_t>((id.bytes[8] & 0x3f) | 0x80);
   return id;
 }
@@ -112,7 +112,7 @@ std::vector<CommittedTurn> unpack_turns(std::string_view bytes) {
 
 namespace {
 
-// What a worker calls the error of a workflow that a step's failure ended.
+// The error type that workers use when the failure of a step ended the workflow.
 constexpr std::string_view kStepFailed = "StepFailed";
 
 bool is_failure(const Event& event) {
@@ -132,7 +132,7 @@ std::int64_t last_command(const std::vector<Event>& events, std::int64_t before)
 
 namespace {
 
-// The last command that the code asked for before it met the failure that ended the workflow; INT64_MAX: none did.
+// The last command that the code asked for before the failure that ended the workflow; INT64_MAX: none.
 std::int64_t asked_before_the_end(const std::vector<Event>& events) {
   std::int64_t last_failure = 0;
   bool by_step = false;
@@ -145,7 +145,7 @@ std::int64_t asked_before_the_end(const std::vector<Event>& events) {
   return by_step && last_failure > 0 ? last_command(events, last_failure) : INT64_MAX;
 }
 
-// A signal whose wait was taken out waits again: as the event of step 0 that told of it, where there was one.
+// A signal whose wait was removed waits again: as the event of step 0 that recorded it, if there was one.
 void give_back(const Event& taken, const std::vector<Event>& events, Rewound& rewound) {
   for (const Event& event : events) {
     if (taken.key && std::to_string(event.no) == *taken.key) {

@@ -1,8 +1,8 @@
-// A workflow's history: what its code asked for, step by step, and what came of it.
+// A workflow's history: commands and outcomes, step by step.
 //
 // The code of a workflow asks for things through commands; each has a step number, counted from 1 in the order in which
-// the code asks. At most one later event tells what came of a step. Replaying the code against the history gives it the
-// same answers in the same order, so it asks for the same things again: that is how a workflow survives its worker.
+// the code asks. At most one later event is the outcome of a step. Replaying the code against the history gives it the
+// same answers in the same order, so it asks for the same things again. That is how a workflow survives its worker.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ struct Event {
     side_effect,  // `name` says what it was; `value` is what the code got
     version,      // `name` is the change's; `value` the version that the code got
 
-    // What came of a step.
+    // The outcomes of steps.
     closed,  // of a task or child: `status`, and `value` (its result) or `error`
-    fired,   // a sleep is over, or the time of a wait
-    signal,  // `name`, `value`; of step 0 as long as nobody waits for it
+    fired,   // a sleep has ended, or a wait has timed out
+    signal,  // `name`, `value`; of step 0 as long as no step waits for it
 
     // What happened to the workflow itself.
     completed,  // `value`
@@ -53,11 +53,11 @@ struct Event {
   std::optional<Status> status;
   std::optional<std::string> value;  // JSON
   std::optional<AttemptError> error;
-  bool damaged = false;  // what is stored of it does not match its checksum: it may not be handed out
+  bool damaged = false;  // its stored bytes do not match their checksum: it may not be handed out
 
   bool operator==(const Event&) const = default;
 
-  // What its texts weigh. Answers are bounded by it.
+  // The size of its texts, which bounds answers.
   std::int64_t payload_bytes() const;
 };
 
@@ -65,20 +65,20 @@ std::string_view to_string(Event::Kind kind);
 std::optional<Event::Kind> parse_event_kind(std::string_view text);
 
 constexpr bool is_command(Event::Kind kind) { return kind <= Event::Kind::version; }
-// Of a task or child: an execution of before stands for the step, by its identity. The command's `status` is how that
-// one stood when the step met it; a step with an execution of its own has none.
+// For a task or child: the step shares an earlier execution by its identity. The command's `status` is the status of
+// that execution when the step found it; a step with its own execution has none.
 constexpr bool stands_for_before(const Event& event) { return is_command(event.kind) && event.status.has_value(); }
 constexpr bool is_outcome(const Event& event) {
   return event.step > 0 && event.kind >= Event::Kind::closed && event.kind <= Event::Kind::signal;
 }
 
-// What a step is called, and the id of its execution: made from the name, so that starting it twice is impossible. The
-// id begins with the run's time, so that it sorts where it belongs.
+// The name of a step and the id of its execution, which is made from the name, so that it cannot start twice. The id
+// begins with the run's time, so that it sorts near the run.
 std::string step_name(const ExecutionId& run, std::string_view type, std::int32_t step);
 ExecutionId step_id(const ExecutionId& run, std::string_view type, std::int32_t step);
 bool is_step_id(const ExecutionId& id);
 
-// A turn that is sent again is answered as the first time as long as its run has had fewer than this many turns since.
+// A turn that is sent again gets the first answer as long as its run has had fewer than this many turns since.
 inline constexpr std::size_t kRememberedTurns = 16;
 
 // Remembers the turn whose lease the run has, with the run's status as its answer.
@@ -90,17 +90,16 @@ std::optional<Status> answer_before(const Execution& run, const LeaseToken& turn
 std::string pack(const std::vector<CommittedTurn>& turns);
 std::vector<CommittedTurn> unpack_turns(std::string_view bytes);
 
-// The workflow id of a child that was given none, and of a fork that was given none.
+// The workflow id of a child or a fork that was given none.
 std::string child_workflow_id(const ExecutionId& run, std::int32_t step);
 std::string fork_workflow_id(std::string_view workflow_id, std::string_view request_key);
 
-// What a history is cut back to so that its workflow can go on: the failures of steps that ended it are taken out.
-// Those are the ones the code met after it last asked for something; or, if it failed with the error StepFailed, the
-// last one, together with what the code asked for in answer to it (a compensation, say). A failure that the code had
-// dealt with stays.
+// Cuts a history back so that its workflow can continue: removes the failures of steps that ended it. Those are the
+// ones the code met after its last command; or, if it failed with the error StepFailed, the last one, together with
+// what the code asked for in response to it (a compensation, say). A failure that the code had handled stays.
 struct Rewound {
   std::vector<Event> kept;
-  std::vector<Event> signals;  // among them: those whose wait was taken out, of step 0 again
+  std::vector<Event> signals;  // among them: those whose wait was removed, as events of step 0 again
   bool changed = false;
 };
 Rewound rewind(const std::vector<Event>& events);
