@@ -35,7 +35,7 @@ void print(const Program& program, const ActivitiesFlags& flags, const ActivityV
               << std::flush;
 }
 
-// Page by page, so that any number may be asked for.
+// Page by page, so that any limit works.
 ActivitiesPage read(const Target& target, const ActivitiesFlags& flags) {
   ActivitiesPage all;
   all.next_cursor = flags.after;

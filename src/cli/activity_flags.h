@@ -1,4 +1,4 @@
-// The definition of an activity on the command line: a file, or flags for what is common.
+// The definition of an activity on the command line: a file, or flags for common cases.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ class ActivityFlags {
  public:
   void add(CLI::App& command);
 
-  // The definition they make. Reads the file; "-" is program.in. Throws CommandError that names the flag or the place
-  // in the file.
+  // The definition from the flags. Reads the file; "-" is program.in. Throws CommandError that names the flag or the
+  // place in the file.
   ActivitySettings settings(const Program& program) const;
 
  private:

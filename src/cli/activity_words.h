@@ -1,4 +1,4 @@
-// Activities, their runs and what became of events, in words and tables.
+// Activities, their runs and the outcomes of events, as text and tables.
 #pragma once
 
 #include <span>
@@ -22,17 +22,17 @@ Cell next_in_words(const ActivityView& activity, Time now);
 
 Cell disposition_cell(const ActivityRun& run);
 
-// One to a line, in the order given: what fired it, what became of it, the workflow, and why.
+// One per line, in the order given: what fired it, its disposition, the workflow, and why.
 Table run_table(std::span<const ActivityRun> runs);
 
-// All of it, with its next and its last firings.
+// The whole activity, with its next and its last firings.
 std::string render_activity(const ActivityView& activity, Time now, const Paint& paint,
                             std::optional<std::size_t> width);
 
-// A line for each workflow that an event has to do with, or one that says that nothing waits for it.
+// A line for each workflow of an event, or one that says that no activity matches.
 std::string describe_receipt(const EventReceipt& receipt);
 
-// Throws CommandError unless it can be an activity's id.
+// Throws CommandError unless it is a valid activity id.
 void require_activity_id(const std::string& id);
 
 CommandError activity_not_found(const std::string& id);

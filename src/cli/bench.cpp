@@ -31,7 +31,7 @@ struct BenchFlags {
   std::int64_t in_flight = 64;
 };
 
-// What one task cost, where requests to the store are paid for.
+// The requests that one task took, on a store that charges by request.
 struct Requests {
   double put = 0, get = 0, list = 0, remove = 0;
 
@@ -48,7 +48,7 @@ struct Figure {
   double per_second() const { return static_cast<double>(count) / std::max(seconds, 1e-9); }
 };
 
-// Runs it, and adds what it cost.
+// Runs it, and adds its requests.
 template <class Run>
 Figure counted(const RequestCounts& counts, Run run) {
   const std::int64_t put = counts.put, get = counts.get, list = counts.list, remove = counts.remove;
@@ -62,7 +62,7 @@ Figure counted(const RequestCounts& counts, Run run) {
   return figure;
 }
 
-// One line of a terminal that is written over and over.
+// A progress line on a terminal.
 class Progress {
  public:
   Progress(const Program& program, std::string what, std::int64_t of)
@@ -90,7 +90,7 @@ class Progress {
   Steady::time_point next_{};
 };
 
-// Calls `step` from so many threads until it says false. The first thing thrown is thrown here.
+// Calls `step` from that many threads until it returns false. Rethrows the first exception.
 template <class Step>
 Figure measure(const Program& program, std::string what, std::int64_t tasks, std::int64_t threads, Step step) {
   Progress progress(program, what, tasks);
@@ -222,7 +222,7 @@ int bench(const Program& program, const BenchFlags& flags) {
   if (flags.in_flight < 1 || flags.in_flight > 1000) throw CommandError(kUsage, "--in-flight must be from 1 to 1000");
   const auto counts = std::make_shared<RequestCounts>();
   const Target target = flags.target.open_or_create(program, counts);
-  // Nothing is kept of what closes, so that the tasks and their keys are gone when they are finished.
+  // Retention 0, so that tasks and their keys are gone when they are finished.
   QueueSettings settings;
   settings.retention = Duration(0);
   target.engine->put_queue(target.name_space, std::string(kQueue), settings);

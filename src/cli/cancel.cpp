@@ -7,7 +7,7 @@ namespace hapax {
 
 namespace {
 
-// What looks like an execution's id is one, unless it is a workflow's id.
+// A text that looks like an execution's id is one, unless it is a workflow's id.
 void set_target(ControlRequest& request, const std::string& text, const Target& target) {
   const auto id = ExecutionId::parse(text);
   const bool names_execution =

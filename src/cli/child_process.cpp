@@ -24,7 +24,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto kTick = 20ms;  // how late a cancel is seen
+constexpr auto kTick = 20ms;  // how late a cancel is noticed
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
@@ -64,7 +64,7 @@ void make_nonblocking(const Descriptor& descriptor) {
   if (fcntl(descriptor.get(), F_SETFL, O_NONBLOCK) != 0) fail("preparing a pipe");
 }
 
-// A pipe whose write end closes when this process ends: the holder of the read end notices.
+// A pipe whose write end closes when this process ends, so that the holder of the read end notices.
 int lifeline() {
   static const Pipe pipe;
   return pipe.read_end.get();
@@ -135,7 +135,7 @@ class Child {
   }
 
  private:
-  // Waits for something to do with the pipes, a tick at most.
+  // Waits for activity on the pipes, a tick at most.
   void exchange() {
     std::array<pollfd, 4> waited{
         {{in_.get(), POLLOUT, 0}, {out_.get(), POLLIN, 0}, {err_.get(), POLLIN, 0}, {status_.get(), POLLIN, 0}}};
@@ -153,7 +153,7 @@ class Child {
     const std::string_view rest = std::string_view(call_.input).substr(fed_);
     const ssize_t written = write(in_.get(), rest.data(), rest.size());
     if (written > 0) fed_ += static_cast<std::size_t>(written);
-    // A handler may close its input unread.
+    // A handler may close its input without reading it.
     if (fed_ == call_.input.size() || (written < 0 && errno != EAGAIN && errno != EINTR)) in_.close();
   }
 
@@ -173,7 +173,7 @@ class Child {
     if (text.size() > kKeptErrors) text.erase(0, text.size() - kKeptErrors);
   }
 
-  // Without a word the supervisor was killed, and the handler with it.
+  // Without a status, the supervisor was killed, and the handler with it.
   void hear_end() {
     int status = SIGKILL;
     if (read(status_.get(), &status, sizeof status) < 0 && errno == EINTR) return;

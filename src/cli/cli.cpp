@@ -28,7 +28,7 @@ constexpr std::string_view kFooter =
 
 const auto kAll = [](const CLI::App*) { return true; };
 
-// The command that was chosen, however deep: "queues set".
+// The chosen command, at any depth: "queues set".
 const CLI::App& chosen_command(const CLI::App& app) {
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
@@ -52,7 +52,7 @@ std::vector<std::string> flag_names(const CLI::App& command) {
   return names;
 }
 
-// Words that nothing took: the first one is what the user got wrong.
+// The arguments that nothing took: the first one is the user's mistake.
 std::string explain_extra(const CLI::App& app, const std::string& extra) {
   const CLI::App& command = chosen_command(app);
   if (extra.starts_with('-') && extra.size() > 1) {
@@ -71,7 +71,7 @@ std::string explain_extra(const CLI::App& app, const std::string& extra) {
   return fmt::format("{} takes no argument \"{}\"", path_of(command), without_secrets(extra));
 }
 
-// What the parser found wrong, in words of ours.
+// The parser's error, in our words.
 std::string explain_parse_error(const CLI::ParseError& error) {
   const std::string text = error.what();
   constexpr std::string_view kNotConverted = "Could not convert: ", kIs = " = ";
@@ -153,7 +153,7 @@ void add_help(CLI::App& app, const Program& program, Action& action) {
         about = *found;
       }
       const std::string path = path_of(*about);
-      // Not App::help(), which tells of the command that was chosen: that is this one.
+      // Not App::help(), which describes the chosen command: that is this one.
       program.out << about->get_formatter()->make_help(about, path.empty() ? "hapax" : "hapax " + path,
                                                        CLI::AppFormatMode::Normal);
       return kOk;
@@ -161,7 +161,7 @@ void add_help(CLI::App& app, const Program& program, Action& action) {
   });
 }
 
-// One subcommand and no more, so that `hapax submit list` submits a task of type "list". What nothing takes is kept, to
+// One subcommand and no more, so that `hapax submit list` submits a task of type "list". Unknown arguments are kept, to
 // be explained.
 void settle(CLI::App& app) {
   app.allow_extras();
@@ -187,7 +187,7 @@ int run_cli(std::vector<std::string> arguments, const Program& program) {
   } catch (const CLI::Success& e) {
     return app.exit(e, program.out, program.err) == 0 ? kOk : kFailed;
   } catch (const CLI::ParseError& e) {
-    // A misspelt flag is the likelier reason for one that is missing.
+    // A misspelt flag is the likelier reason for a missing one.
     for (const std::string& extra : app.remaining(true)) {
       if (extra.starts_with('-') && extra.size() > 1) return usage_error(program, app, explain_extra(app, extra));
     }

@@ -1,4 +1,4 @@
-// What the commands share: the program they belong to, their exit codes, and how each declares itself.
+// What the commands share: the program, their exit codes, and how each command declares itself.
 #pragma once
 
 #include <functional>
@@ -22,11 +22,11 @@ constexpr int kOk = 0;
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;        // the command line or the configuration is wrong
 constexpr int kNotFound = 3;     // no such task, workflow, activity, key, queue or type
-constexpr int kRefused = 4;      // a conflict, or what was asked is not allowed
-constexpr int kUnavailable = 5;  // the store or the server does not answer; the same again may work
-constexpr int kTaskFailed = 6;   // submit --wait, start --wait: it was closed without a result
+constexpr int kRefused = 4;      // a conflict, or the operation is not allowed
+constexpr int kUnavailable = 5;  // the store or the server does not answer; trying again may work
+constexpr int kTaskFailed = 6;   // submit --wait, start --wait: it closed without a result
 
-// A command that ends without having done what was asked. what() is one line: what was wrong, and what to do.
+// A command that failed. what() is one line: what was wrong, and what to do.
 class CommandError : public std::runtime_error {
  public:
   CommandError(int exit_code, const std::string& message) : std::runtime_error(message), exit_code_(exit_code) {}
@@ -43,15 +43,15 @@ struct Program {
   std::istream& in;
   std::ostream& out;
   std::ostream& err;
-  bool terminal = false;        // `out` is read by a person
-  bool input_terminal = false;  // a person is there to answer on `in`
+  bool terminal = false;        // a person reads `out`
+  bool input_terminal = false;  // a person can answer on `in`
 
-  // Both throw BadUrl for a URL that nothing takes, Failure if what it names cannot be opened.
+  // Both throw BadUrl for an unknown URL, Failure if it cannot be opened.
   std::function<std::unique_ptr<Store>(const std::string& url, OpenStoreOptions options)> open_store;
   std::function<std::shared_ptr<Engine>(const std::string& url, OpenEngineOptions options)> open_engine;
 };
 
-// The command that the arguments choose; it answers with the exit code.
+// The chosen command; returns the exit code.
 using Action = std::function<int()>;
 
 // Each adds its command; parsing it sets `action`. The program and the action must outlive the app.

@@ -10,7 +10,7 @@ namespace hapax {
 
 namespace {
 
-// "allow_failed|reject" names its words; "URL" names none.
+// "allow_failed|reject" lists its values; "URL" lists none.
 std::vector<std::string> choices_of(std::string type_name) {
   if (type_name.find('|') == std::string::npos) return {};
   std::vector<std::string> words;
@@ -59,7 +59,7 @@ std::string shell_quoted(std::string_view text) {
   return out + "'";
 }
 
-// "hapax serve"|"hapax submit"|…: the paths that one more word leads to.
+// "hapax serve"|"hapax submit"|…: the commands that have subcommands at this depth.
 std::string path_pattern(const std::vector<CompletionCommand>& commands) {
   std::vector<std::string> paths;
   for (const auto& command : commands) {

@@ -1,4 +1,4 @@
-// Shell completion, generated from the commands themselves, so that it cannot be out of date.
+// Shell completion, generated from the commands themselves.
 #pragma once
 
 #include <string>
@@ -15,14 +15,14 @@ struct CompletionFlag {
   std::string description;
   bool takes_value = false;
   bool takes_file = false;
-  std::vector<std::string> choices;  // where the value is one of a few words
+  std::vector<std::string> choices;  // if the value is one of a few words
 };
 
 struct CompletionCommand {
   std::string path;  // "hapax queues set"
   std::string description;
   std::vector<CompletionFlag> flags;     // its own and those it inherits
-  std::vector<std::string> choices;      // words that may stand where an argument does
+  std::vector<std::string> choices;      // words that may replace an argument
   std::vector<std::string> subcommands;  // their last words
 };
 

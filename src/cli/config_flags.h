@@ -1,4 +1,4 @@
-// The flags that stand for keys of the configuration, as far as a command takes them.
+// The flags that stand for keys of the configuration.
 #pragma once
 
 #include <list>
@@ -19,10 +19,10 @@ class ConfigFlags {
   void add(CLI::App& command, const std::string& flag, const std::string& key, const std::string& description,
            const std::string& section = "server");
 
-  // The same for a value that stands in a file, because it is a secret.
+  // The same for a value in a file, because it is a secret.
   void add_file(CLI::App& command, const std::string& flag, const std::string& key, const std::string& description);
 
-  // The configuration, with the flags that were given laid over it. Throws ConfigError or CommandError.
+  // The configuration, overridden by the given flags. Throws ConfigError or CommandError.
   Config load(const Environment& environment) const;
 
  private:

@@ -83,7 +83,7 @@ ControlRequest control_request(const ControlFlags& flags, ControlRequest::Action
 
 int run_control(const Program& program, const ControlFlags& flags, const Target& target, ControlRequest request) {
   request.name_space = target.name_space;
-  // Told before it is done: if the answer is lost, the same command with this key is the same operation.
+  // Printed before the operation: if the answer is lost, the same command with this key is the same operation.
   if (flags.request_key.empty()) program.err << "request key " << request.request_key << std::endl;
   const auto outcome = await<ControlOutcome>([&](auto reply) { target.engine->control(request, std::move(reply)); });
   if (flags.target.json()) {

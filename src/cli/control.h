@@ -18,10 +18,10 @@ struct ControlFlags {
   void add(CLI::App& command);
 };
 
-// A request for the operation under the request key of the flags, or a new one. Throws CommandError for a bad one.
+// A request for the operation under the flags' request key, or a new one. Throws CommandError for a bad one.
 ControlRequest control_request(const ControlFlags& flags, ControlRequest::Action action);
 
-// Has the operation done, tells what became of it, and answers with the exit code. The request names its target.
+// Runs the operation, prints its outcome, and returns the exit code. The request names its target.
 int run_control(const Program& program, const ControlFlags& flags, const Target& target, ControlRequest request);
 
 }  // namespace hapax

@@ -163,7 +163,7 @@ void check_server(const Program& program, const DoctorFlags& flags, Findings& re
   }
 }
 
-// Says how far it has come every so often: a large store takes minutes.
+// Prints its progress now and then: a large store takes minutes.
 void check_data(const Program& program, const std::string& url, bool json, Findings& report) {
   constexpr std::int64_t kEvery = 100'000;
   std::int64_t told = 0;

@@ -1,4 +1,4 @@
-// Ends the process when its end takes too long: a store that hangs must not keep a server that was told to stop.
+// Ends the process if its shutdown takes too long: a hanging store must not keep a stopped server alive.
 #pragma once
 
 #include <condition_variable>
@@ -17,8 +17,8 @@ class EndWatch {
   EndWatch(const EndWatch&) = delete;
   EndWatch& operator=(const EndWatch&) = delete;
 
-  // Unless this object ends before that: calls `interrupt` after `patience`, and ends the process after `grace`, with a
-  // line in the log and kFailed.
+  // Calls `interrupt` after `patience`, and ends the process after `grace`, with a line in the log and kFailed, unless
+  // this object is destroyed before.
   void begin(Duration grace, Duration patience, std::function<void()> interrupt);
 
  private:

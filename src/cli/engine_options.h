@@ -1,4 +1,4 @@
-// What the configuration means to an engine.
+// From the configuration to engine options.
 #pragma once
 
 #include "config/config.h"

@@ -19,7 +19,7 @@ std::string without_line_end(std::string text) {
   return text;
 }
 
-// Any bytes as UTF-8: what is none becomes a question mark.
+// Any bytes as UTF-8: invalid ones become question marks.
 std::string as_utf8(std::string text) {
   if (is_valid_utf8(text)) return text;
   for (char& c : text) {

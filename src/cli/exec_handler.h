@@ -1,4 +1,4 @@
-// From what a program did to what its task's attempt came to.
+// From a program's exit to the outcome of its attempt.
 #pragma once
 
 #include <stdexcept>
@@ -8,10 +8,10 @@
 
 namespace hapax {
 
-// A handler says with this exit code that trying again is of no use.
+// The exit code with which a handler says that a retry is useless.
 constexpr int kFinalExitCode = 100;
 
-// The attempt failed, and may be tried again. Its name is the type of the error that the task keeps.
+// The attempt failed, and may be tried again. The task keeps this name as the type of its error.
 class HandlerFailed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -20,7 +20,7 @@ class HandlerFailed : public std::runtime_error {
 // The result as JSON text; "" for nothing. Throws HandlerFailed, FinalError or Cancelled (hapax/error.h).
 std::string result_of(const ChildOutcome& outcome);
 
-// Standard output as a result: JSON if it is, else a JSON string without the last line's end; "" for nothing.
+// Standard output as a result: JSON if it parses, else a JSON string without the last newline; "" for nothing.
 std::string output_as_json(const std::string& output);
 
 }  // namespace hapax

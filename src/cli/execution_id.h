@@ -10,7 +10,7 @@
 
 namespace hapax {
 
-// Throws CommandError for a text that is no id.
+// Throws CommandError for a text that is not an id.
 inline ExecutionId require_id(const std::string& text) {
   const auto id = ExecutionId::parse(text);
   if (!id) {

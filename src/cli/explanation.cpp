@@ -99,7 +99,7 @@ std::string describe_expiry(const std::optional<Time>& expires_at, bool owner_op
                     : "with the task, when its retention ends";
 }
 
-// Of a task that is created now: an open one holds its identity, whatever the TTL.
+// For a task created now: an open task holds its identity, whatever the TTL.
 std::string describe_window(const ExplanationFacts& facts) {
   std::optional<Duration> ttl = facts.request.idempotency_ttl;
   if (!ttl) ttl = facts.type.settings.idempotency_ttl;
@@ -171,7 +171,7 @@ void explain_refusal(const ExplanationFacts& facts, const Refusal& refusal, Expl
     out.outcome = "invalid";
     return add("outcome", "refused: " + refusal.message);
   }
-  // A server's refusal names the owner, but tells little of it.
+  // A server's refusal names the owner, but says little about it.
   const Execution& owner = facts.found && facts.found->owner ? *facts.found->owner : *refusal.existing;
   out.outcome = "conflict";
   add("scope", describe_scope(facts, owner.queue));

@@ -1,4 +1,4 @@
-// What a submission would meet and why, in words.
+// What a submission would meet and why, as text.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace hapax {
 
-// Everything that is known about it. `result` is of a dry run with on_duplicate "return", so that a duplicate shows
+// Everything known about it. `result` comes from a dry run with on_duplicate "return", so that a duplicate shows
 // itself.
 struct ExplanationFacts {
   SubmitRequest request;
   SubmitResult result;
   TypeView type;
   QueueView queue;
-  std::optional<FoundIdentity> found;   // by its key, where it has one
-  std::optional<Execution> superseded;  // the owner that would make way, if it is still there
+  std::optional<FoundIdentity> found;   // by its key, if it has one
+  std::optional<Execution> superseded;  // the owner that would be superseded, if it still exists
   Time now;
 };
 

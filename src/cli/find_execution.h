@@ -1,4 +1,4 @@
-// Tasks and workflows as they are named on the command line.
+// Finds tasks and workflows by their names on the command line.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,7 @@
 
 namespace hapax {
 
-// The execution that the text names by its id; else the latest run of the workflow whose id it is. Nothing if there is
-// neither.
+// The execution with that id; else the latest run of the workflow with that id. Nothing if there is neither.
 std::optional<Execution> find_execution(Engine& engine, const std::string& name_space, const std::string& text);
 
 // Throws CommandError for a text that cannot be a workflow id.

@@ -1,4 +1,4 @@
-// What a handler sees of the worker's environment: nothing that may be a secret of the worker's own.
+// The part of the worker's environment that a handler sees: no secrets.
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@ namespace hapax {
 
 using Variables = std::map<std::string, std::string>;
 
-// Those of `own` that every program needs (PATH, HOME, USER, LANG, LC_*, TZ, TMPDIR, …), and what `more` asks for: NAME
-// for one of `own`, if it is set; NAME=VALUE for another. Throws std::invalid_argument for what names no variable.
+// Those of `own` that every program needs (PATH, HOME, USER, LANG, LC_*, TZ, TMPDIR, …), and those in `more`: NAME for
+// one of `own`, if it is set; NAME=VALUE for another. Throws std::invalid_argument for an invalid name.
 Variables handler_environment(const Variables& own, const std::vector<std::string>& more);
 
 }  // namespace hapax

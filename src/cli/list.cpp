@@ -55,7 +55,7 @@ ListFilter filter_of(const ListFlags& flags, const std::string& name_space) {
   return filter;
 }
 
-// Page by page, so that any number may be asked for.
+// Page by page, so that any limit works.
 Page read(Engine& engine, ListFilter filter, std::int32_t limit) {
   Page all;
   do {

@@ -60,7 +60,7 @@ void LiveScreen::show(const std::string& frame) {
     TerminalFilter filter(safe);
     safe << frame;
   }
-  // Drawn over the old one line by line, so that nothing flickers.
+  // Overwrites the old frame line by line, to avoid flicker.
   std::string text = "\x1b[H";
   for (const char c : safe.str()) text += c == '\n' ? std::string("\x1b[K\n") : std::string(1, c);
   write_all(text + "\x1b[J");

@@ -1,4 +1,4 @@
-// A terminal taken over for a live view, and given back as it was, whatever ends it.
+// A terminal in a live view, restored however it ends.
 #pragma once
 
 #include <termios.h>
@@ -20,7 +20,7 @@ class LiveScreen {
 
   void show(const std::string& frame);
 
-  // Waits so long for a key or a new size. False: `q` was pressed or a signal came, and the view is over.
+  // Waits that long for a key or a new size. False: `q` was pressed or a signal arrived, and the view has ended.
   bool wait(std::chrono::milliseconds time);
 
  private:

@@ -10,14 +10,14 @@
 
 namespace hapax {
 
-// What the page counts, as far as it does.
+// The counters on the page.
 EngineCounters read_metrics(std::string_view page);
 
-// The counters of the target: the server's own, or nothing where it does not tell, or where this process works on the
-// store itself and cannot know what others do.
+// The counters of the target's server; nothing if it has none, or if this process works on the store itself and cannot
+// know what others do.
 std::optional<EngineCounters> fetch_counters(const Target& target);
 
-// The version that the server at the target's address says it is. Throws Failure if it does not answer.
+// The version of the server at the target's address. Throws Failure if it does not answer.
 std::string fetch_version(const Target& target);
 
 }  // namespace hapax

@@ -14,12 +14,12 @@ struct Program;
 
 enum class Colour : std::uint8_t { none, bold, dim, red, green, yellow, blue };
 
-// Colours where a person reads them, plain text everywhere else.
+// Colours for people, plain text otherwise.
 class Paint {
  public:
   explicit Paint(bool on) : on_(on) {}
 
-  // On a terminal, unless NO_COLOR is set or the terminal is a dumb one.
+  // On a terminal, unless NO_COLOR is set or the terminal is dumb.
   static Paint of(const Program& program);
 
   std::string operator()(Colour colour, std::string_view text) const;
@@ -30,10 +30,10 @@ class Paint {
 
 Colour colour_of(Status status);
 
-// How many columns the text takes, counting a character as one.
+// The columns of the text, counting each character as one.
 std::size_t columns_of(std::string_view text);
 
-// The text, cut to so many columns with an ellipsis.
+// The text, cut to that many columns with an ellipsis.
 std::string shorten(std::string_view text, std::size_t columns);
 
 // "450ms", "12s", "5m", "3h", "4d": one unit, for a table.

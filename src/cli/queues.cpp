@@ -97,7 +97,7 @@ int show(const Program& program, const QueueFlags& flags) {
 
 int set(const Program& program, const QueueFlags& flags) {
   require_name("QUEUE", flags.name);
-  change_settings("{}", {}, flags.words, known_settings());  // what is misspelt is told before anything is opened
+  change_settings("{}", {}, flags.words, known_settings());  // report misspelt settings before opening anything
   const Target target = flags.target.open_or_create(program);
   const QueueView before = target.engine->queue(target.name_space, flags.name);
   const Json document = change_settings(before.settings.to_json(), before.from_file, flags.words, known_settings());

@@ -20,7 +20,7 @@ struct RunsFlags {
   std::int32_t limit = 50;
 };
 
-// Page by page, so that any number may be asked for.
+// Page by page, so that any limit works.
 RunsPage read(const Target& target, const RunsFlags& flags) {
   RunsPage all;
   all.next_cursor = flags.after;

@@ -30,7 +30,7 @@ std::string read_secret_file(const std::string& flag, const std::string& path) {
 
 void hide_arguments(int argc, char** argv) {
   constexpr std::string_view kToken = "--token", kHidden = "***";
-  bool is_token = false;  // this one, because the one before says so
+  bool is_token = false;  // this one, because the flag before it says so
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     std::string shown = without_secrets(argument);
@@ -38,7 +38,7 @@ void hide_arguments(int argc, char** argv) {
     if (argument.starts_with("--token=")) shown = std::string(kToken) + "=" + std::string(kHidden);
     is_token = argument == kToken;
     if (shown == argument) continue;
-    // In place, and never longer than what was there.
+    // In place, and never longer than the original.
     std::memset(argv[i], 0, argument.size());
     std::memcpy(argv[i], shown.data(), std::min(shown.size(), argument.size()));
   }

@@ -27,13 +27,13 @@ namespace hapax {
 namespace {
 
 constexpr Duration kEngineGrace{2000};
-constexpr std::size_t kOwnFiles = 256;  // that are no connections: the store's, the log's
+constexpr std::size_t kOwnFiles = 256;  // that are not connections: the store's, the log's
 
 struct ServeFlags : ConfigFlags {
   bool hints = false;
 };
 
-// The engine commits on threads of its own, so half of the processors are left to it.
+// The engine commits on its own threads, so half of the processors are left to it.
 std::size_t io_threads(std::int32_t configured) {
   if (configured > 0) return static_cast<std::size_t>(configured);
   return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 8);
@@ -45,7 +45,7 @@ std::vector<AccessToken> access_tokens(const Config& config) {
   return tokens;
 }
 
-// The rest of the grace is the engine's, and for telling those whose answer did not come.
+// The rest of the grace is for the engine, and for answering requests that got no answer.
 Duration drain_time(const Config& config) {
   return config.shutdown_grace - std::min<Duration>(config.shutdown_grace / 4, kEngineGrace);
 }
@@ -67,7 +67,7 @@ ServerOptions server_options(const Config& config, std::size_t most_connections)
   return options;
 }
 
-// Ten thousand waiting clients are ten thousand open files. Returns how many connections there may be.
+// Ten thousand waiting clients are ten thousand open files. Returns how many connections are possible.
 std::size_t raise_file_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return SIZE_MAX;
@@ -103,7 +103,7 @@ look around:           curl{0} http://{1}/v1/tasks
       auth, address);
 }
 
-// The sections and keys in which the two differ, but for those that a running server takes over.
+// The sections and keys in which the two differ, except those that a running server can reload.
 std::vector<std::string> changed_for_restart(const Config& a, const Config& b) {
   const std::pair<const char*, bool> all[]{
       {"[server] listen", a.listen != b.listen},
@@ -131,9 +131,9 @@ std::vector<std::string> changed_for_restart(const Config& a, const Config& b) {
   return names;
 }
 
-// Takes over what can change while the server runs: tokens, hosts and the log's level. `started` is what the rest is
-// compared with; `guarded`: tokens are needed now. A file that is empty or gone, for a moment even, must not open the
-// server to everybody.
+// Reloads what can change while the server runs: tokens, hosts and the log level. The rest is compared with `started`;
+// `guarded`: tokens are required now. A file that is empty or missing, even for a moment, must not open the server to
+// everyone.
 void reload(const Program& program, const ServeFlags& flags, const Config& started, Server& server, bool& guarded) {
   try {
     const Config config = flags.load(program.environment);

@@ -12,14 +12,14 @@ namespace hapax {
 namespace {
 
 constexpr std::chrono::seconds kPause{1};
-constexpr std::size_t kMaxCauses = 100;  // beyond, all others are one
+constexpr std::size_t kMaxCauses = 100;  // beyond it, all others share one
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {
   if (level == LogLevel::off) return spdlog::level::off;
   return static_cast<spdlog::level::level_enum>(static_cast<int>(level));
 }
 
-// The text with # for every word that has a digit in it: ids, counts, ports, times.
+// The text with # for every word that contains a digit: ids, counts, ports, times.
 std::string cause_of(std::string_view text) {
   std::string cause;
   while (!text.empty()) {
@@ -74,7 +74,7 @@ void start_log(LogLevel level) {
   log->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(log));
   set_log_level(level);
-  spdlog::flush_every(kPause);  // tells the counts
+  spdlog::flush_every(kPause);  // prints the counts
 }
 
 void set_log_level(LogLevel level) { spdlog::default_logger()->set_level(spdlog_level(level)); }

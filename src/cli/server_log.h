@@ -1,5 +1,4 @@
-// The server's log, on standard error. Warnings and errors that repeat are told once for each cause and second, with a
-// count.
+// The server's log, on standard error. Repeated warnings and errors are logged once per cause and second, with a count.
 #pragma once
 
 #include <chrono>
@@ -17,8 +16,8 @@ namespace hapax {
 void start_log(LogLevel level);
 void set_log_level(LogLevel level);
 
-// Hands lines on to another sink, critical ones always. Of warnings and errors with the same cause, which are those
-// that differ in words with digits only, the first one in a second, and when the second is over how many more there
+// Passes lines on to another sink, critical ones always. Of warnings and errors with the same cause (those that differ
+// only in words with digits) it passes the first one in a second, and at the end of the second how many more there
 // were.
 class SparseSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:

@@ -36,7 +36,7 @@ Json list_of(std::string_view text) {
   return list;
 }
 
-// A text that does not have the setting's form stays a text: then the reader of settings says what it must be.
+// A text that does not have the setting's form stays a text: the reader of settings then says what it must be.
 Json value_of(const KnownSetting& setting, const std::string& text) {
   if (setting.form == KnownSetting::Form::list) return list_of(text);
   if (setting.form == KnownSetting::Form::boolean || setting.form == KnownSetting::Form::number) {
@@ -60,7 +60,7 @@ Json& object_member(Json& object, const std::string& name) {
   return object.members.emplace_back(name, json_object()).second;
 }
 
-// What is taken back is left out, or a null.
+// A removed setting is left out, or a null.
 enum class TakenBack { left_out, null };
 
 void change(Json& document, const KnownSetting& setting, const std::string& text, TakenBack taken_back) {

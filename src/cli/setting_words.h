@@ -10,7 +10,7 @@
 
 namespace hapax {
 
-// A setting and the form its value has.
+// A setting and the form of its value.
 struct KnownSetting {
   enum class Form { text, number, boolean, list };
 
@@ -18,15 +18,15 @@ struct KnownSetting {
   Form form = Form::text;
 };
 
-// The JSON document `current` without what the file decides (`from_file`), changed by the words: NAME=VALUE sets, NAME=
-// takes back. Throws CommandError for a word that is none or names an unknown setting, with the one that was meant.
+// The JSON document `current` without what the file decides (`from_file`), changed by the arguments: NAME=VALUE sets,
+// NAME= removes. Throws CommandError for a malformed argument or an unknown setting, with the nearest known one.
 Json change_settings(const std::string& current, const std::vector<std::string>& from_file,
                      const std::vector<std::string>& words, const std::vector<KnownSetting>& known);
 
-// The words as a patch: NAME=VALUE sets, NAME= is a null, which takes it back. Throws as change_settings() does.
+// The arguments as a patch: NAME=VALUE sets, NAME= is a null, which removes. Throws as change_settings() does.
 Json settings_patch(const std::vector<std::string>& words, const std::vector<KnownSetting>& known);
 
-// A value that the setting does not take.
+// A value that the setting does not accept.
 CommandError setting_error(const InvalidField& error);
 
 // "retention=30d rate_limit=100/sec" of a settings document.

@@ -1,19 +1,19 @@
-// Being asked to end, or to reload.
+// SIGTERM, SIGINT and SIGHUP.
 #pragma once
 
 #include <csignal>
 
 namespace hapax {
 
-// SIGTERM, SIGINT and SIGHUP, waited for instead of handled. Make it before any thread is started: they inherit the
-// mask. SIGHUP asks to end as the others do, or to reload if `reloads`. SIGPIPE and SIGXFSZ are ignored from then on: a
-// client that is gone and a file that may not grow are errors of the write.
+// Waits for SIGTERM, SIGINT and SIGHUP instead of handling them. Create it before any thread is started: threads
+// inherit the mask. SIGHUP asks to end like the others, or to reload if `reloads`. Also ignores SIGPIPE and SIGXFSZ: a
+// client that is gone and a file that may not grow become errors of the write.
 class EndSignals {
  public:
   explicit EndSignals(bool reloads = false);
 
-  // Returns when one comes, with its number. From the first one on that asks to end, another one ends the process at
-  // once: everything acknowledged is durable already.
+  // Returns the number of the next signal. After the first one that asks to end, another one ends the process at once:
+  // everything acknowledged is already durable.
   int wait();
 
  private:

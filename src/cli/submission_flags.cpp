@@ -67,7 +67,7 @@ std::vector<std::string> split_words(std::string_view words) {
   return out;
 }
 
-// Throws: the flag's name in place of the field's, and the nearest word to a mistyped one.
+// Throws, with the flag's name instead of the field's, and the nearest word to a mistyped one.
 [[noreturn]] void refuse(const InvalidField& error, const Json& document) {
   const FlagOfField* field = flag_of(error.pointer());
   if (field == nullptr) throw CommandError(kUsage, fmt::format("{} {}", error.pointer(), error.what()));
@@ -154,7 +154,7 @@ void SubmissionFlags::add_timing(CLI::App& command) {
       ->type_name("UUID");
 }
 
-// The body that the API would get: so its reader checks the flags, and the two cannot differ.
+// The body that the API would get: its reader checks the flags, so the two cannot differ.
 std::string SubmissionFlags::document(const Program& program) const {
   JsonWriter out;
   out.begin_object().key("type").string(type_);

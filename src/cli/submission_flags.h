@@ -1,4 +1,4 @@
-// The words of a submission on the command line, shared by submit, start and explain.
+// The flags of a submission, shared by submit, start and explain.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,11 @@ namespace hapax {
 // Must live as long as the command it was added to.
 class SubmissionFlags {
  public:
-  // A workflow has its id in place of a key and of everything else that makes an identity.
+  // A workflow has its id instead of a key and of the other parts of an identity.
   void add(CLI::App& command, Kind kind = Kind::task);
 
-  // The submission they make. Reads the input from program.in where it is "-"; nothing there is
-  // null. Throws CommandError that names the flag
-  // at fault.
+  // The submission from the flags. Reads the input from program.in if it is "-"; an empty input is null. Throws
+  // CommandError that names the flag at fault.
   SubmitRequest request(const Program& program) const;
 
   const std::string& type() const { return type_; }
@@ -40,11 +39,11 @@ class SubmissionFlags {
   std::optional<double> retry_factor_;
 };
 
-// A document on the command line, or on standard input where it is "-"; nothing there is
-// null. Throws CommandError that names the argument.
+// A document on the command line, or on standard input if it is "-"; an empty one is null. Throws CommandError that
+// names the argument.
 Json read_json_argument(const std::string& argument, const std::string& text, const Program& program);
 
-// A text that must be UTF-8, as everything Hapax keeps. Throws CommandError.
+// A text that must be UTF-8. Throws CommandError.
 void require_utf8(const std::string& flag, const std::string& text);
 
 // The names of types, queues and scopes. Throws CommandError.

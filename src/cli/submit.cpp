@@ -31,7 +31,7 @@ void print_json(const Program& program, const SubmitResult& result) {
   program.out << out.text() << std::endl;
 }
 
-// How long to wait: nothing without --wait, no end for a bare one. A word after --wait that is no duration is the
+// How long to wait: nothing without --wait, forever for a bare one. A word after --wait that is not a duration is the
 // input.
 std::optional<Duration> read_wait(SubmitFlags& flags) {
   if (flags.wait->count() == 0) return {};
@@ -44,7 +44,7 @@ std::optional<Duration> read_wait(SubmitFlags& flags) {
   return Duration::max();
 }
 
-// What a later command calls it by.
+// The name by which a later command finds it.
 std::string handle_of(const Execution& execution) {
   return execution.kind == Kind::workflow ? execution.idempotency_key.value_or("") : execution.id.to_string();
 }
@@ -53,7 +53,7 @@ std::string name_of(const Execution& execution) {
   return (execution.kind == Kind::workflow ? "workflow " : "task ") + handle_of(execution);
 }
 
-// Waits in pieces, each within what a server allows, and shows a person that it does.
+// Waits in pieces, each within what a server allows, and shows progress to a person.
 Execution wait_for(const Program& program, const Target& target, Execution execution, Duration longest) {
   constexpr Duration kPiece = std::chrono::seconds(20), kPieceOnTerminal = std::chrono::seconds(1);
   const auto start = Steady::now();

@@ -1,4 +1,4 @@
-// Submitting a task and starting a workflow: the same but for the words.
+// Submitting a task and starting a workflow: the same except for the words.
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ namespace hapax {
 
 namespace {
 
-// From SIGTERM to SIGKILL after the worker has ended: shorter than what is left of any lease.
+// From SIGTERM to SIGKILL after the worker has ended: shorter than the rest of any lease.
 constexpr std::int64_t kGraceMs = 500;
 constexpr int kKillAgainMs = 10;
 
@@ -33,7 +33,7 @@ std::int64_t now_ms() {
 [[noreturn]] void become_handler(const Supervised& call, pid_t supervisor) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != supervisor) _exit(127);  // it ended before that was set
+  if (getppid() != supervisor) _exit(127);  // it ended before this was set
   for (const int ignored : {SIGPIPE, SIGXFSZ}) signal(ignored, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -46,7 +46,7 @@ std::int64_t now_ms() {
   _exit(127);
 }
 
-// All but those of the call: what the worker has open is not to be kept open by others.
+// All except those of the call: no other process may keep the worker's files open.
 void close_others(const Supervised& call) {
   std::array kept{call.in, call.out, call.err, call.lifeline, call.control, call.status};
   std::sort(kept.begin(), kept.end());
@@ -65,7 +65,7 @@ void redirect_to_null() {
   if (null > 2) close(null);
 }
 
-// Of /proc/PID/stat: "PID (name) state ppid …", where the name may have anything in it.
+// From /proc/PID/stat: "PID (name) state ppid …", where the name may contain anything.
 pid_t parent_of(const char* pid) {
   char path[64] = "/proc/";
   if (std::strlen(pid) > 20) return -1;
@@ -86,7 +86,7 @@ pid_t parent_of(const char* pid) {
   return parent;
 }
 
-// Every process whose parent this one is. Those below them come up when their parents are gone.
+// Every child of this process. Their descendants become children when their parents are gone.
 void kill_children() {
   struct Entry {  // linux_dirent64
     std::uint64_t inode;
@@ -125,7 +125,7 @@ class Supervisor {
   }
 
  private:
-  // False: there are no children any more.
+  // False: there are no more children.
   bool reap() {
     for (;;) {
       int status = 0;
@@ -163,7 +163,7 @@ class Supervisor {
     if (size == 1 && command == kKill) kill_at_ = now_ms();
   }
 
-  // As long as its leader is not reaped, the group is the handler's.
+  // Until its leader is reaped, the group is the handler's.
   void terminate() {
     if (handler_ > 0) kill(-handler_, SIGTERM);
   }
@@ -176,7 +176,7 @@ class Supervisor {
 
   const Supervised& call_;
   pid_t handler_;
-  const int children_;  // tells when one has ended
+  const int children_;  // readable when one has ended
   bool worker_ended_ = false, control_closed_ = false;
   std::int64_t kill_at_ = -1;  // and again from then on, until nothing is left; -1: never
 };
@@ -187,7 +187,7 @@ void supervise(const Supervised& call) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);  // only SIGKILL ends it
-  setsid();                                 // nor reaches it by way of the worker's process group
+  setsid();                                 // nor reaches it through the worker's process group
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   prctl(PR_SET_PDEATHSIG, 0);
   close_others(call);
@@ -196,7 +196,7 @@ void supervise(const Supervised& call) {
   const pid_t handler = _Fork();
   if (handler == 0) become_handler(call, self);
   if (children < 0 || handler < 0) _exit(127);
-  setpgid(handler, handler);  // on both sides: the group is there before it is signalled
+  setpgid(handler, handler);  // on both sides, so that the group exists before it is signalled
   redirect_to_null();
   for (const int fd : {call.in, call.out, call.err}) close(fd);
   Supervisor(call, handler, children).run();

@@ -19,14 +19,14 @@ struct Cell {
 
 class Table {
  public:
-  // A heading that starts with ">" stands over a column of numbers, aligned to the right.
+  // A heading that starts with ">" is for a column of numbers, aligned to the right.
   explicit Table(std::vector<std::string> headings);
 
-  // As many cells as there are headings.
+  // As many cells as headings.
   void add(std::vector<Cell> row);
   bool empty() const { return rows_.empty(); }
 
-  // Lines with their ends. Where a width is given the last column is cut to fit it.
+  // Lines with newlines. If a width is given, the last column is cut to fit.
   std::string render(const Paint& paint, std::optional<std::size_t> width = {}) const;
 
  private:
@@ -39,11 +39,11 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// The columns of the terminal that standard output is; nothing if it is none.
+// The width of the terminal on standard output; nothing if it is not a terminal.
 std::optional<std::size_t> terminal_width();
 std::optional<std::size_t> terminal_height();
 
-// Labels and values, one to a line: "status     completed".
+// Labels and values, one per line: "status     completed".
 std::string render_fields(const Paint& paint, const std::vector<std::pair<std::string, Cell>>& fields);
 
 }  // namespace hapax

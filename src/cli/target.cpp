@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kDefaultUrl = "http://127.0.0.1:7373";
 
-// The flag's value, else the variable's, else the last word.
+// The flag's value, else the variable's, else the default.
 std::string first_of(const std::string& flag, const Environment& environment, const std::string& variable,
                      std::string_view otherwise) {
   if (!flag.empty()) return flag;
@@ -23,7 +23,7 @@ std::string first_of(const std::string& flag, const Environment& environment, co
   return found == environment.end() || found->second.empty() ? std::string(otherwise) : found->second;
 }
 
-// The value of a flag, or what the file of the other one has.
+// The value of a flag, or the content of the other flag's file.
 std::string one_of(const char* flag, const std::string& value, const char* file_flag, const std::string& path) {
   if (path.empty()) return value;
   if (!value.empty())

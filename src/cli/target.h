@@ -1,4 +1,4 @@
-// Where a command works: on a server, or straight on a store.
+// Where a command works: on a server, or directly on a store.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace hapax {
 struct Target {
   std::shared_ptr<Engine> engine;
   std::string url;
-  std::string shown;  // the same for people to see: without its secrets
+  std::string shown;  // for display: without its secrets
   std::string name_space;
   std::string token;
   bool remote = false;
@@ -24,18 +24,18 @@ class TargetFlags {
  public:
   void add(CLI::App& command);
 
-  // On a store the configuration's queues, types and identity rules apply, as a server's would. Throws CommandError,
+  // On a store the configuration's queues, types and identity rules apply, as on a server. Throws CommandError,
   // ConfigError, BadUrl or Failure.
   Target open(const Program& program) const;
 
-  // The same; a store that is not there yet is created. For commands that put something into it. Where requests to the
-  // store are paid for, they are counted in `counts`.
+  // The same, but creates a missing store. For commands that write to it. On a store that charges by request, `counts`
+  // counts them.
   Target open_or_create(const Program& program, std::shared_ptr<RequestCounts> counts = {}) const;
 
   // The same without opening: `engine` is left empty.
   Target locate(const Environment& environment) const;
 
-  // The configuration that holds for a store.
+  // The configuration for a store.
   Config config(const Environment& environment) const;
 
   bool names_store() const { return !store_.empty() || !store_file_.empty(); }

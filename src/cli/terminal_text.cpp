@@ -26,10 +26,10 @@ struct Character {
   std::size_t bytes = 1;
   char32_t code = 0;
   bool valid = true;
-  bool cut_off = false;  // the text ends within it
+  bool cut_off = false;  // the text ends inside it
 };
 
-// The first character of a text that is not empty. A byte that begins no valid UTF-8 is a character of its own.
+// The first character of a non-empty text. A byte that begins no valid UTF-8 is a character by itself.
 Character first_character(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return {1, lead};
@@ -57,7 +57,7 @@ void append_escaped(std::string& out, std::string_view text, const Character& ch
   }
 }
 
-// How much of the text's beginning is a sequence of our own: its size, 0 if none; npos if it may become one.
+// The length of our own sequence at the start of the text: 0 if none; npos if it may become one.
 std::size_t own_sequence(std::string_view text) {
   std::size_t found = 0;
   for (const std::string_view sequence : kOwnSequences) {

@@ -1,8 +1,7 @@
-// Text from elsewhere, made safe for a terminal.
+// Foreign text, made safe for a terminal.
 //
 // A payload or a hostile server can send characters that a terminal obeys instead of showing: escape sequences move the
-// cursor or set the title, C1 controls do the same in one character, bidirectional marks reorder what a line seems to
-// say.
+// cursor or set the title, C1 controls do the same in one character, bidirectional marks reorder a line.
 #pragma once
 
 #include <ostream>
@@ -12,15 +11,15 @@
 
 namespace hapax {
 
-// The text with everything a terminal would obey shown as an escape (\u001b). Line breaks and tabs stay. What is inside
-// a JSON document stays the same JSON.
+// The text with everything a terminal would obey shown as an escape (\u001b). Line breaks and tabs stay. A JSON
+// document stays the same JSON.
 std::string escape_controls(std::string_view text);
 
-// The same on one line, for a cell of a table: a blank for everything that is not shown.
+// The same on one line, for a cell of a table: a space for everything that is not shown.
 std::string printable(std::string_view text);
 
-// The last stop before a terminal: all output passes through it, and only Hapax's own colours and its progress line get
-// by unescaped. Nothing that reaches it unescaped by mistake can do more than those.
+// The last filter before a terminal: all output passes through it, and only Hapax's own colours and its progress line
+// stay unescaped. Text that reaches it unescaped by mistake can do no more than those.
 class TerminalFilter final : public std::streambuf {
  public:
   // Filters what is written to `stream` from now on, until it is destroyed.
@@ -39,7 +38,7 @@ class TerminalFilter final : public std::streambuf {
 
   std::ostream& stream_;
   std::streambuf* terminal_;
-  std::string pending_;  // the beginning of a character or sequence whose rest is still to come
+  std::string pending_;  // the beginning of an incomplete character or sequence
 };
 
 }  // namespace hapax

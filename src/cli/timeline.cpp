@@ -10,7 +10,7 @@ namespace hapax {
 
 namespace {
 
-// The time of day, or with the date where the run is not over within one.
+// The time of day, with the date if the run lasts longer than a day.
 std::string clock_time(Time at, bool with_date) {
   const std::string text = format_time(at);  // 2026-01-27T12:00:00.000Z
   return with_date ? text.substr(0, 10) + " " + text.substr(11, 12) : text.substr(11, 12);
@@ -43,7 +43,7 @@ std::string detail_of(const Event& event) {
   return event.value.value_or("");
 }
 
-// What came of a step: a word, with its colour.
+// The outcome of a step: a word with its colour.
 Cell describe_outcome(const Event& command, const Event& outcome) {
   if (outcome.kind == Event::Kind::closed) {
     const Status status = outcome.status.value_or(Status::completed);
@@ -53,7 +53,7 @@ Cell describe_outcome(const Event& command, const Event& outcome) {
   return command.kind == Event::Kind::wait_signal ? Cell("timed out", Colour::red) : Cell("over", Colour::green);
 }
 
-// The end of a run or a turn in its life, as a line of its own.
+// A change of the run itself, on its own line.
 Cell describe_run_event(const Event& event) {
   switch (event.kind) {
     case Event::Kind::completed: return Cell("workflow completed", Colour::green);
@@ -75,7 +75,7 @@ std::string run_event_detail(const Event& event) {
   return detail_of(event);
 }
 
-// Whether the history itself tells how the run ended.
+// Whether the history itself says how the run ended.
 bool ends_run(const std::vector<Event>& events) {
   if (events.empty()) return false;
   const Event::Kind kind = events.back().kind;

@@ -1,4 +1,4 @@
-// A workflow's history for people: what its code asked for, step by step, what came of it, and how long that took.
+// A workflow's history for people: commands, outcomes and durations, step by step.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace hapax {
 
-// Lines with their ends. What has no outcome yet is told as waiting, up to `now`, while the run is open. Where a width
-// is given no line is wider.
+// Lines with newlines. A step without an outcome is shown as waiting, up to `now`, while the run is open. If a width is
+// given, no line is wider.
 std::string render_timeline(const Execution& run, const std::vector<Event>& events, Time now, const Paint& paint,
                             std::optional<std::size_t> width = {});
 

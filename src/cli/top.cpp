@@ -54,7 +54,7 @@ void print_json(std::ostream& out, const TopSample& sample) {
   out << json.end_array().end_object().text() << std::endl;
 }
 
-// Errors do not end the view: a server that is restarted comes back.
+// Errors do not end the view: a restarted server comes back.
 void run_live(const Target& target, Duration every, const Paint& paint) {
   LiveScreen screen;
   std::optional<TopSample> before;
@@ -84,7 +84,7 @@ int top(const Program& program, const TopFlags& flags) {
     const TopFrame frame{target.shown, target.name_space, program.terminal ? terminal_width().value_or(120) : 160, 60};
     program.out << draw_top(frame, look(target), {}, paint) << std::flush;
   } else {
-    look(target);  // a wrong address or token is told before the screen is taken
+    look(target);  // report a wrong address or token before taking the screen
     run_live(target, *every, paint);
   }
   return kOk;

@@ -1,4 +1,4 @@
-// What `hapax top` shows, drawn from values: the same on a terminal and in a pipe.
+// Draws what `hapax top` shows, for a terminal or a pipe.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace hapax {
 
-// One look at the target.
+// One snapshot of the target.
 struct TopSample {
   Time at;
   std::vector<QueueView> queues;
@@ -25,7 +25,7 @@ struct TopFrame {
   std::size_t height = 40;  // no more lines than this
 };
 
-// `before` is the look that rates are counted from; absent, they are left out.
+// `before` is the snapshot that rates are counted from; absent: no rates.
 std::string draw_top(const TopFrame& frame, const TopSample& now, const std::optional<TopSample>& before,
                      const Paint& paint);
 

@@ -35,7 +35,7 @@ struct TypeFlags {
   std::vector<std::string> words;
 };
 
-// What decides how submissions without a key are told apart.
+// What decides the identity of submissions without a key.
 std::string describe_identity(const TypeIdentity& identity) {
   const std::string_view strategy = to_string(identity.strategy);
   switch (identity.source) {
@@ -106,8 +106,7 @@ int show(const Program& program, const TypeFlags& flags) {
 
 int set(const Program& program, const TypeFlags& flags) {
   require_name("TYPE", flags.name);
-  const Json patch =
-      settings_patch(flags.words, known_settings());  // what is misspelt is told before anything is opened
+  const Json patch = settings_patch(flags.words, known_settings());  // report misspelt settings before opening anything
   const Target target = flags.target.open_or_create(program);
   try {
     print(program, flags, target.engine->patch_type(target.name_space, flags.name, patch));

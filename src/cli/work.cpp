@@ -44,7 +44,7 @@ Duration require_duration(const std::string& flag, const std::string& text, Dura
   return *duration;
 }
 
-// What a person or a script reads while it works: one line for each attempt.
+// The output while it works: one line for each attempt.
 class AttemptLog {
  public:
   AttemptLog(const Program& program, bool json) : program_(program), json_(json), paint_(Paint::of(program)) {}
@@ -73,7 +73,7 @@ class AttemptLog {
                  << std::endl;
   }
 
-  // Why the last lost report was lost: refused, or not delivered. Empty: no report was lost.
+  // Why the last lost report was lost: refused, or not delivered. Empty: none was lost.
   std::string refusal() const { return refusal_; }
 
   std::string summary() const {
@@ -150,7 +150,7 @@ class DrainOnSignal {
                         << std::endl;
           }
           stop = true;
-          over_.wait(false);  // the second signal is this thread's, too
+          over_.wait(false);  // this thread gets the second signal, too
         }) {}
 
   ~DrainOnSignal() {
@@ -165,7 +165,7 @@ class DrainOnSignal {
   std::thread thread_;
 };
 
-// The queues to look in: those named, else those of the named types, else the default one.
+// The queues to claim from: those named, else those of the named types, else the default one.
 std::vector<std::string> queues_of(const WorkFlags& flags, const Target& target) {
   std::set<std::string> queues(flags.queues.begin(), flags.queues.end());
   if (queues.empty()) {
@@ -201,7 +201,7 @@ Variables environment_for(const WorkFlags& flags, const Program& program) {
   }
 }
 
-// The types that it takes, all of them if none is named: what else its queues hand out, the worker gives back.
+// The types to run, all if none is named: the worker gives back all others.
 void declare_handler(detail::AppState& app, const WorkFlags& flags, const WorkOptions& options,
                      const ExecHandler& handler) {
   std::set<std::string> types(flags.types.begin(), flags.types.end());
@@ -216,7 +216,7 @@ int work(const Program& program, const WorkFlags& flags) {
   EndSignals signals;  // before any thread
   const Target target = flags.target.open_or_create(program);
   options.queues = queues_of(flags, target);
-  target.engine->queue(target.name_space, options.queues.front());  // a wrong address or token is told here and now
+  target.engine->queue(target.name_space, options.queues.front());  // report a wrong address or token at once
   AttemptLog log(program, flags.target.json());
   detail::AppState app(Opened{target.engine, {}, {}}, target.name_space);
   declare_handler(app, flags, options, ExecHandler(flags, std::move(environment), app.stop_requested));

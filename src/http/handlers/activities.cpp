@@ -1,4 +1,4 @@
-// Activities: defining them, what became of their firings, and firing them by hand.
+// Activities: definitions, their runs, triggering by hand.
 #include <fmt/core.h>
 
 #include "core/field.h"
@@ -133,7 +133,7 @@ Response triggered_response(const std::string& id, const std::optional<Triggered
   return created_response("/v1/workflows/", triggered->workflow_id, out.take());
 }
 
-// The request key is optional here: without one, each request is a run of its own.
+// The request key is optional here: without one, each request is a separate run.
 void trigger(Backend& backend, Request& request, const Responder& responder) {
   Query(request.query).done();
   std::string id = activity_id(request);

@@ -60,7 +60,7 @@ void heartbeat(Backend& backend, Request& request, const Responder& responder) {
   extend(backend, request, responder, std::move(beat.leases), beat.lease);
 }
 
-// A lease of no length is one that is given back.
+// A lease of no length gives the task back.
 void give_back(Backend& backend, Request& request, const Responder& responder) {
   extend(backend, request, responder, parse_return(parse_body(request)), Duration(0));
 }

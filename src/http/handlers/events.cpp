@@ -1,4 +1,4 @@
-// CloudEvents from anywhere: what waits for them is started.
+// CloudEvents: starts the activities that match.
 #include <fmt/format.h>
 
 #include "http/error.h"
@@ -18,7 +18,7 @@ Response receipts_response(const std::vector<EventReceipt>& receipts) {
   return json_response(200, out.take());
 }
 
-// A sender of one event looks at the status alone.
+// The sender of one event looks only at the status.
 Response receipt_response(const std::vector<EventReceipt>& receipts) {
   const EventReceipt& receipt = receipts.at(0);
   if (!receipt.is_refused()) return receipts_response(receipts);
@@ -43,8 +43,8 @@ void deliver(Backend& backend, Request& request, const Responder& responder) {
   });
 }
 
-// The handshake of the CloudEvents webhook specification: whoever wants to send events here asks whether it may. It
-// may, at any rate; this authorizes nothing, and each delivery needs its token all the same.
+// The handshake of the CloudEvents webhook specification: a sender of events asks whether it may send. It always may;
+// this authorizes nothing, and each delivery still needs its token.
 void shake_hands(Backend&, Request& request, const Responder& responder) {
   Query(request.query).done();
   Response response = json_response(200, "{}");

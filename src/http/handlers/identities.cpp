@@ -9,7 +9,7 @@ namespace hapax::http {
 
 namespace {
 
-// The type is part of an identity under its own scope, and says where else to look. Elsewhere it may be left away.
+// Under its own scope the type is part of an identity, and it names the scope and queue. Otherwise it may be left out.
 std::string needed_type(const Query& query, std::optional<std::string> type, const std::optional<std::string>& queue,
                         const std::optional<Scope>& scope) {
   if (!scope || scope->tag == Scope::Tag::type) return query.required("type", std::move(type));

@@ -1,4 +1,4 @@
-// What those who run the server ask: health, readiness, metrics, the API's description, a front page.
+// Health, readiness, metrics, the API's description, a front page.
 #include <spdlog/spdlog.h>
 
 #include "core/failure.h"
@@ -26,7 +26,7 @@ constexpr std::string_view kFrontPage = R"(<!doctype html>
 </html>
 )";
 
-constexpr std::chrono::milliseconds kQueueCountsTime{3000};  // then the metrics are told without them
+constexpr std::chrono::milliseconds kQueueCountsTime{3000};  // then the metrics come without them
 
 Response status_response(std::string_view status) {
   JsonWriter out;

@@ -27,7 +27,7 @@ void submit(Backend& backend, Request& request, const Responder& responder) {
                         responder.reply<std::vector<SubmitResult>>(submit_response));
 }
 
-// The answers to the items in their order: errors are written already, the rest comes from the engine.
+// The answers to the items in order: errors are already written, the rest comes from the engine.
 Response batch_response(const std::vector<std::string>& errors, const std::vector<SubmitResult>& results) {
   JsonWriter out;
   out.begin_object().key("receipts").begin_array();

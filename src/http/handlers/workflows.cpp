@@ -43,7 +43,7 @@ void get_workflow(Backend& backend, Request& request, const Responder& responder
                       });
 }
 
-// The run that a history is asked of: the latest, or one that is named. A run's id may stand for its workflow's.
+// The run whose history is asked for: the latest, or a named one. A run's id may stand for its workflow's.
 Execution find_run(Engine& engine, const std::string& name_space, const std::string& workflow_id,
                    const std::optional<ExecutionId>& run) {
   auto found = run ? engine.find(name_space, *run) : engine.find_workflow(name_space, workflow_id);
@@ -117,7 +117,7 @@ void run_control(Backend& backend, ControlRequest operation, const Responder& re
     wire::write_workflow_control(out, operation, outcome);
     return control_response(outcome, out.take());
   };
-  if (check_idempotency_key(*operation.workflow_id)) {  // no workflow can be called so
+  if (check_idempotency_key(*operation.workflow_id)) {  // not a possible workflow id
     ControlOutcome unknown;
     unknown.kind = ControlOutcome::Kind::not_found;
     return responder.answer(respond(unknown));
