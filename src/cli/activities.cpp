@@ -76,7 +76,7 @@ int list(const Program& program, const ActivitiesFlags& flags) {
   }
   program.out << table.render(Paint::of(program), program.terminal ? terminal_width() : std::nullopt);
   if (page.next_cursor && program.terminal) {
-    program.out << fmt::format("there are more; go on with --after {}\n", printable(*page.next_cursor));
+    program.out << fmt::format("there are more; continue with --after {}\n", printable(*page.next_cursor));
   }
   program.out.flush();
   return kOk;
@@ -136,7 +136,7 @@ void add_activities(CLI::App& app, const Program& program, Action& action) {
   flags->target.add(*command);
   command->add_option("ID", flags->shown, "Show this one (also: hapax activities show ID)")->type_name("");
   command->add_option("--after", flags->after, "Only those after this one")->type_name("ID");
-  command->add_option("--limit", flags->limit, "At most so many (default: 100)")->type_name("N");
+  command->add_option("--limit", flags->limit, "At most this many (default: 100)")->type_name("N");
   const auto add = [&](const std::string& name, const std::string& description, auto run) {
     auto* sub = command->add_subcommand(name, description)->fallthrough();
     sub->callback([&program, &action, flags, run, name] {
@@ -159,7 +159,7 @@ void add_activities(CLI::App& app, const Program& program, Action& action) {
   flags->definition.add(*add_named("put", "Define one, or change its definition", put));
   add_named("remove", "Remove one; its runs stay readable until their retention ends", remove);
   add_named("pause", "Fire nothing", pause);
-  add_named("unpause", "Fire again; what passed meanwhile follows the misfire policy", unpause);
+  add_named("unpause", "Fire again; what passed during the pause follows the misfire policy", unpause);
   command->callback([&program, &action, flags] {
     if (action) return;
     action = [&program, flags] {

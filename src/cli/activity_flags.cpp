@@ -64,16 +64,17 @@ void ActivityFlags::add(CLI::App& command) {
   command.add_option("--cron", cron_, "When: five fields, six with seconds first, or @daily and friends")
       ->type_name("EXPRESSION");
   command.add_option("--timezone", timezone_, "In which time zone (default: UTC)")->type_name("ZONE");
-  command.add_option("--misfire-policy", misfire_policy_, "What becomes of firings that come too late (default: skip)")
+  command.add_option("--misfire-policy", misfire_policy_, "What becomes of late firings (default: skip)")
       ->type_name("skip|catchup|compress");
-  command.add_option("--catchup-limit", catchup_limit_, "With catchup: at most so many (default: 10)")->type_name("N");
+  command.add_option("--catchup-limit", catchup_limit_, "With catchup: at most this many (default: 10)")
+      ->type_name("N");
   command.add_option("--misfire-grace", misfire_grace_, "How late is too late (default: 60s)")->type_name("DURATION");
   command.add_option("--overlap", overlap_, "What becomes of a firing while a run is open (default: allow)")
       ->type_name("allow|skip|buffer_one");
-  command.add_option("--jitter", jitter_, "Hold each firing back by up to this long")->type_name("DURATION");
+  command.add_option("--jitter", jitter_, "Delay each firing by up to this long")->type_name("DURATION");
   command.add_option("--event-type", event_type_, "Instead of --cron: on events of this type")->type_name("TYPE");
   command.add_option("--event-source", event_source_, "On events of this source")->type_name("SOURCE");
-  command.add_option("--event-subject", event_subject_, "On events about this")->type_name("SUBJECT");
+  command.add_option("--event-subject", event_subject_, "On events with this subject")->type_name("SUBJECT");
   command.add_option("--dedupe-by", dedupe_by_, "What makes two events the same (default: id)")
       ->type_name("id|source_and_id");
   command
@@ -86,7 +87,7 @@ void ActivityFlags::add(CLI::App& command) {
 void ActivityFlags::check_exclusions() const {
   const bool on_event = event_type_ || event_source_ || event_subject_;
   const bool flags = name_ || workflow_ || input_ || queue_ || cron_ || on_event || disabled_;
-  if (file_ && flags) throw CommandError(kUsage, "--file says everything: leave the other flags away");
+  if (file_ && flags) throw CommandError(kUsage, "--file replaces the other flags: leave them out");
   if (file_) return;
   if (cron_ && on_event) throw CommandError(kUsage, "--cron and --event-… exclude each other; give one of them");
   if (!workflow_) throw CommandError(kUsage, "what does it start? Give --workflow TYPE, or a definition with --file");
@@ -145,7 +146,7 @@ ActivitySettings ActivityFlags::settings(const Program& program) const {
   try {
     return ActivitySettings::parse(parse_json(text));
   } catch (const InvalidJson& error) {
-    throw CommandError(kUsage, fmt::format("--file is no JSON: {}", error.what()));
+    throw CommandError(kUsage, fmt::format("--file is not JSON: {}", error.what()));
   } catch (const InvalidField& error) {
     throw CommandError(kUsage, fmt::format("--file: {} {}", error.pointer(), error.what()));
   }

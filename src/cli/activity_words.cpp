@@ -27,7 +27,7 @@ std::string event_in_words(const EventTrigger& event) {
 
 std::string misfires_in_words(const CronTrigger& cron) {
   std::string text =
-      fmt::format("{} what is later than {}", to_string(cron.misfire_policy), format_duration(cron.misfire_grace));
+      fmt::format("{} firings later than {}", to_string(cron.misfire_policy), format_duration(cron.misfire_grace));
   if (cron.misfire_policy == MisfirePolicy::catchup) text += fmt::format(", the latest {}", cron.catchup_limit);
   return text;
 }
@@ -109,7 +109,7 @@ std::string render_activity(const ActivityView& activity, Time now, const Paint&
                         fmt::format("{}  {}", format_time(activity.next[i]), relative(activity.next[i], now)));
   }
   if (activity.fired_ahead_until) {
-    fields.emplace_back("clock", Cell(fmt::format("ran ahead: it has fired up to {} already, and goes on after that",
+    fields.emplace_back("clock", Cell(fmt::format("ran ahead: it has already fired up to {}, and continues after that",
                                                   format_time(*activity.fired_ahead_until)),
                                       Colour::yellow));
   }
@@ -124,9 +124,9 @@ std::string describe_receipt(const EventReceipt& receipt) {
     for (const std::string& workflow : workflows) text += fmt::format("{} {}\n", what, printable(workflow));
   };
   add("started", receipt.started);
-  add("had started before", receipt.duplicates);
-  add("conflict: another event of this id had started", receipt.conflicts);
-  return text.empty() ? "nothing waits for it\n" : text;
+  add("already started", receipt.duplicates);
+  add("conflict: another event with this id had started", receipt.conflicts);
+  return text.empty() ? "no activity matches it\n" : text;
 }
 
 void require_activity_id(const std::string& id) {

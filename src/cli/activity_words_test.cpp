@@ -82,15 +82,15 @@ TEST(ActivityWords, ShowOneWithItsNextAndLastFirings) {
   view.last.emplace_back();
   view.last.back().at = kNoon - 24h;
   EXPECT_THAT(render_activity(view, kNoon, kPlain, {}),
-              AllOf(HasSubstr("skip what is later than 1m"), HasSubstr("up to 5s"), HasSubstr("60m ago"),
+              AllOf(HasSubstr("skip firings later than 1m"), HasSubstr("up to 5s"), HasSubstr("60m ago"),
                     HasSubstr("from the file"), HasSubstr("2026-01-27T12:05:00.000Z  in 5m"),
                     HasSubstr("2026-01-26T12:00:00.000Z  ran")));
 }
 
 TEST(ActivityWords, AnEventThatStartsNothingSaysSo) {
-  EXPECT_EQ(describe_receipt({"e", false, {}, {}, {}}), "nothing waits for it\n");
+  EXPECT_EQ(describe_receipt({"e", false, {}, {}, {}}), "no activity matches it\n");
   EXPECT_EQ(describe_receipt({"e", false, {"a"}, {"b"}, {"c"}}),
-            "started a\nhad started before b\nconflict: another event of this id had started c\n");
+            "started a\nalready started b\nconflict: another event with this id had started c\n");
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ int backfill(const Program& program, const BackfillFlags& flags) {
     wire::write_runs(out, *runs);
     program.out << out.text() << std::endl;
   } else if (runs->empty()) {
-    program.out << "its schedule has nothing in that time" << std::endl;
+    program.out << "its schedule has no firings in that time" << std::endl;
   } else {
     program.out << run_table(*runs).render(Paint::of(program), program.terminal ? terminal_width() : std::nullopt)
                 << std::flush;

@@ -242,8 +242,8 @@ void add_bench(CLI::App& app, const Program& program, Action& action) {
   auto* command =
       app.add_subcommand("bench", "Measure a server or a store; works in the queue hapax-bench and keeps nothing");
   auto flags = std::make_shared<BenchFlags>();
-  command->add_option("--tasks", flags->tasks, "So many tasks (default: 10000)")->type_name("N");
-  command->add_option("--in-flight", flags->in_flight, "So many submissions at once (default: 64)")->type_name("N");
+  command->add_option("--tasks", flags->tasks, "Number of tasks (default: 10000)")->type_name("N");
+  command->add_option("--in-flight", flags->in_flight, "Submissions in flight (default: 64)")->type_name("N");
   flags->target.add(*command);
   command->callback([&program, &action, flags] { action = [&program, flags] { return bench(program, *flags); }; });
 }

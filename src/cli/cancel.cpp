@@ -30,9 +30,10 @@ int cancel(const Program& program, const ControlFlags& flags) {
 }  // namespace
 
 void add_cancel(CLI::App& app, const Program& program, Action& action) {
-  auto* command = app.add_subcommand("cancel",
-                                     "Cancel a task: a pending one at once, a running one hears of it; or a workflow "
-                                     "with its open steps");
+  auto* command =
+      app.add_subcommand("cancel",
+                         "Cancel a task: a pending one at once, a running one at its next heartbeat; or a workflow "
+                         "with its open steps");
   auto flags = std::make_shared<ControlFlags>();
   command->add_option("ID", flags->id, "The task's id, or the workflow's")->required()->type_name("");
   flags->add(*command);

@@ -22,7 +22,7 @@ constexpr std::string_view kFooter =
     "  hapax submit greet '\"Ada\"' --key greet-ada     submit a task; say it twice, it happens once\n"
     "  hapax work --exec 'cat'                        run tasks with any program\n"
     "  hapax top                                      watch\n"
-    "  hapax COMMAND --help                           what a command takes\n"
+    "  hapax COMMAND --help                           show a command's flags\n"
     "\n"
     "A server's settings come from hapax.toml, then HAPAX_* variables, then flags.";
 
@@ -77,7 +77,7 @@ std::string explain_parse_error(const CLI::ParseError& error) {
   constexpr std::string_view kNotConverted = "Could not convert: ", kIs = " = ";
   if (text.starts_with(kNotConverted) && text.find(kIs) != std::string::npos) {
     const auto split = text.find(kIs);
-    return fmt::format("{}: \"{}\" is no number of the kind that is needed here",
+    return fmt::format("{}: \"{}\" is not a valid number here",
                        text.substr(kNotConverted.size(), split - kNotConverted.size()),
                        text.substr(split + kIs.size()));
   }
@@ -89,7 +89,7 @@ std::string explain_parse_error(const CLI::ParseError& error) {
 int usage_error(const Program& program, const CLI::App& app, const std::string& message) {
   const std::string path = path_of(chosen_command(app));
   program.err << "hapax: " << escape_controls(message) << "\n"
-              << "Run `hapax " << (path.empty() ? "" : path + " ") << "--help` to see what there is.\n";
+              << "Run `hapax " << (path.empty() ? "" : path + " ") << "--help` to see its commands and flags.\n";
   return kUsage;
 }
 
@@ -135,7 +135,7 @@ void add_commands(CLI::App& app, const Program& program, Action& action) {
 
 // `hapax help queues set` is `hapax queues set --help`.
 void add_help(CLI::App& app, const Program& program, Action& action) {
-  auto* command = app.add_subcommand("help", "Tell what there is, or what a command takes");
+  auto* command = app.add_subcommand("help", "List the commands, or show the flags of one");
   auto words = std::make_shared<std::vector<std::string>>();
   command->add_option("COMMAND", *words, "The command, as in: hapax help queues set")->type_name("");
   command->callback([&app, &program, &action, words] {

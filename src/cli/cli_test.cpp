@@ -113,7 +113,7 @@ TEST_F(Cli, FlagWithoutItsValueIsAUsageError) {
 
 TEST_F(Cli, AValueOfTheWrongFormIsToldInWords) {
   EXPECT_EQ(run({"work", "--exec", "cat", "--concurrency", "many"}), kUsage);
-  EXPECT_THAT(err_.str(), StartsWith("hapax: --concurrency: \"many\" is no number of the kind that is needed here\n"));
+  EXPECT_THAT(err_.str(), StartsWith("hapax: --concurrency: \"many\" is not a valid number here\n"));
   EXPECT_EQ(run({"serve", "--listen"}), kUsage);
   EXPECT_THAT(err_.str(), StartsWith("hapax: --listen needs a value\n"));
 }
@@ -150,7 +150,7 @@ TEST_F(Cli, ArgumentThatNothingTakesIsAUsageError) {
 
 TEST_F(Cli, BadConfigurationIsAUsageErrorThatNamesTheFlag) {
   EXPECT_EQ(run({"serve", "--listen", "nowhere"}), kUsage);
-  EXPECT_THAT(err_.str(), StartsWith("hapax: --listen: [server] listen: \"nowhere\" is no address"));
+  EXPECT_THAT(err_.str(), StartsWith("hapax: --listen: [server] listen: \"nowhere\" is not an address"));
   EXPECT_EQ(run({"serve", "--config", "/nowhere/hapax.toml"}), kUsage);
   EXPECT_THAT(err_.str(), StartsWith("hapax: /nowhere/hapax.toml: cannot read"));
 }
@@ -198,7 +198,7 @@ TEST_F(Cli, ABadFieldIsNamedByItsFlag) {
   EXPECT_EQ(on_store({"submit", "t", "--reuse", "rejct"}), kUsage);
   EXPECT_THAT(err_.str(), AllOf(StartsWith("hapax: --reuse must be one of"), HasSubstr("did you mean \"reject\"?")));
   EXPECT_EQ(on_store({"submit", "t", "{nope"}), kUsage);
-  EXPECT_THAT(err_.str(), StartsWith("hapax: INPUT is no JSON: "));
+  EXPECT_THAT(err_.str(), StartsWith("hapax: INPUT is not JSON: "));
 }
 
 TEST_F(Cli, AWordAfterWaitThatIsNoDurationIsTheInput) {

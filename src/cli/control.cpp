@@ -36,7 +36,7 @@ std::string describe_change(const ControlRequest& request, const std::string& id
   }
   if (!outcome.changed) return fmt::format("nothing to do: {} is {}", id, to_string(outcome.status));
   if (request.action == Action::cancel && outcome.status == Status::running) {
-    return fmt::format("asked the worker of {} to stop; it is running until it does, or its grace is over", id);
+    return fmt::format("asked the worker of {} to stop; it runs until it stops or its grace has passed", id);
   }
   return fmt::format("{} is {}", id, to_string(outcome.status));
 }
@@ -65,9 +65,8 @@ void print_json(std::ostream& out, const ControlRequest& request, const std::str
 
 void ControlFlags::add(CLI::App& command) {
   command
-      .add_option(
-          "--request-key", request_key,
-          "The idempotency key of this operation: with the same one it is done once (default: a new one, printed)")
+      .add_option("--request-key", request_key,
+                  "The idempotency key of this operation, which runs once per key (default: a new one, printed)")
       ->type_name("KEY");
   target.add(command);
 }

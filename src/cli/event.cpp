@@ -60,14 +60,14 @@ int send(const Program& program, const EventFlags& flags) {
 }  // namespace
 
 void add_event(CLI::App& app, const Program& program, Action& action) {
-  auto* command = app.add_subcommand("event", "Send a CloudEvent: what waits for it is started, once for each id");
+  auto* command = app.add_subcommand("event", "Send a CloudEvent: starts the activities that match, once for each id");
   auto flags = std::make_shared<EventFlags>();
   command->add_option("TYPE", flags->type, "The event's type")->required()->type_name("");
   command->add_option("DATA", flags->data, "Its data as JSON; - reads it from standard input")->type_name("");
-  command->add_option("--id", flags->id, "Its id: the same one again starts nothing (default: a new one, printed)")
+  command->add_option("--id", flags->id, "Its id; a repeated one starts nothing (default: a new one, printed)")
       ->type_name("ID");
   command->add_option("--source", flags->source, "Where it comes from (default: /hapax/cli)")->type_name("SOURCE");
-  command->add_option("--subject", flags->subject, "What it is about")->type_name("SUBJECT");
+  command->add_option("--subject", flags->subject, "Its subject")->type_name("SUBJECT");
   flags->target.add(*command);
   command->callback([&program, &action, flags] { action = [&program, flags] { return send(program, *flags); }; });
 }

@@ -75,8 +75,8 @@ std::string describe_owner(const Execution& owner, Time now) {
 std::string rule_of(Status owner, Reuse reuse) {
   switch (decide(owner, reuse)) {
     case Verdict::duplicate: return fmt::format("an owner that is {} stands for this submission", to_string(owner));
-    case Verdict::create_new: return fmt::format("an owner that is {} makes way", to_string(owner));
-    case Verdict::cancel_owner: return fmt::format("an owner that is {} is cancelled and makes way", to_string(owner));
+    case Verdict::create_new: return fmt::format("an owner that is {} is superseded", to_string(owner));
+    case Verdict::cancel_owner: return fmt::format("an owner that is {} is cancelled and superseded", to_string(owner));
   }
   return {};
 }
@@ -136,8 +136,8 @@ void explain_receipt(const ExplanationFacts& facts, const Receipt& receipt, Expl
           fmt::format("a new task in the queue '{}', in place of the owner, which stays readable", execution.queue));
     } else {
       const bool expired = facts.found && !facts.found->live;
-      add("owner", expired ? "nobody any more: the entry of " + facts.found->entry.owner.to_string() + " has expired"
-                           : "nobody: this identity is new");
+      add("owner", expired ? "none: the entry of " + facts.found->entry.owner.to_string() + " has expired"
+                           : "none: this identity is new");
       add("outcome", fmt::format("a new task in the queue '{}'", execution.queue));
     }
     return add("expires", describe_window(facts));

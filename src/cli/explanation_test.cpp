@@ -70,7 +70,7 @@ TEST(Explanation, SaysWhichRuleChoseTheStrategy) {
 TEST(Explanation, ANewIdentityHasNoOwner) {
   const auto explanation = explain(facts(Strategy::strict, true));
   EXPECT_EQ(explanation.outcome, "create");
-  EXPECT_EQ(line(explanation, "owner"), "nobody: this identity is new");
+  EXPECT_EQ(line(explanation, "owner"), "none: this identity is new");
   EXPECT_EQ(line(explanation, "outcome"), "a new task in the queue 'payments'");
   EXPECT_EQ(line(explanation, "scope"), "type (the default): unique among tasks of type 'charge'");
 }
@@ -94,7 +94,7 @@ TEST(Explanation, AFailedOwnerMakesWay) {
   given.superseded->status = Status::failed;
   const auto explanation = explain(given);
   EXPECT_EQ(explanation.outcome, "create");
-  EXPECT_EQ(line(explanation, "reuse"), "allow_failed (the default): an owner that is failed makes way");
+  EXPECT_EQ(line(explanation, "reuse"), "allow_failed (the default): an owner that is failed is superseded");
   EXPECT_THAT(line(explanation, "outcome"), HasSubstr("in place of the owner"));
 }
 

@@ -27,10 +27,10 @@ int fork_workflow(const Program& program, const ForkFlags& flags) {
 
 void add_fork(CLI::App& app, const Program& program, Action& action) {
   auto* command = app.add_subcommand(
-      "fork", "Start a new workflow from a step of an old one: what was before is taken over, the rest runs anew");
+      "fork", "Start a new workflow from a step of an old one: earlier steps are copied, the rest runs again");
   auto flags = std::make_shared<ForkFlags>();
   command->add_option("WORKFLOW_ID", flags->id, "The old workflow's id")->required()->type_name("");
-  command->add_option("--from-step", flags->from_step, "The first step that runs anew; hapax history shows them")
+  command->add_option("--from-step", flags->from_step, "The first step to run again; hapax history shows them")
       ->required()
       ->type_name("N");
   command

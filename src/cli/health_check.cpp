@@ -35,7 +35,7 @@ Finding judge_clock(Time now, bool synchronised) {
   }
   if (!synchronised) {
     return {Verdict::warn, "clock",
-            fmt::format("{}, but nothing keeps it right; run chrony or systemd-timesyncd", format_time(now))};
+            fmt::format("{}, but it is not synchronised; run chrony or systemd-timesyncd", format_time(now))};
   }
   return {Verdict::ok, "clock", format_time(now)};
 }
@@ -90,9 +90,8 @@ std::optional<Finding> check_privacy(const std::string& file) {
     if (stat((file + ending).c_str(), &status) == 0 && (status.st_mode & 0077) != 0) open.push_back(file + ending);
   }
   if (open.empty()) return std::nullopt;
-  return Finding{
-      Verdict::warn, "permissions",
-      fmt::format("other users of this machine can get at what is stored; run chmod 600 {}", fmt::join(open, " "))};
+  return Finding{Verdict::warn, "permissions",
+                 fmt::format("other users of this machine can read the store; run chmod 600 {}", fmt::join(open, " "))};
 }
 
 Finding judge_sync_rate(const std::string& directory, double per_second) {
@@ -145,9 +144,10 @@ Finding judge_schedules(std::string_view name_space, std::span<const ActivityVie
                         name_space)};
   }
   return {Finding::Verdict::warn, "schedules",
-          fmt::format("the clock ran ahead once, and fired what is still to come: {}. They go on after that; what has "
-                      "fired does not fire again. hapax trigger ID starts one now, another expression begins now",
-                      ahead)};
+          fmt::format(
+              "the clock ran ahead once, and fired ahead of time: {}. They continue after that; what has "
+              "fired does not fire again. hapax trigger ID starts one now, and a changed expression takes effect now",
+              ahead)};
 }
 
 }  // namespace hapax

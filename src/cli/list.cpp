@@ -122,7 +122,7 @@ int list(const Program& program, const ListFlags& flags) {
   }
   program.out << table.render(Paint::of(program), program.terminal ? terminal_width() : std::nullopt);
   if (executions.next && program.terminal) {
-    program.out << fmt::format("the newest {}; go on with --before {}\n", flags.limit, executions.next->to_string());
+    program.out << fmt::format("the newest {}; continue with --before {}\n", flags.limit, executions.next->to_string());
   }
   program.out.flush();
   for (const Damaged& damaged : executions.damaged) {
@@ -143,7 +143,7 @@ void add_list(CLI::App& app, const Program& program, Action& action) {
   command->add_option("--key", flags->key, "Only with this idempotency key, or workflow id")->type_name("KEY");
   command->add_option("--parent", flags->parent, "Only steps of this workflow")->type_name("WORKFLOW_ID");
   command->add_option("--before", flags->before, "Only older than this one")->type_name("ID");
-  command->add_option("--limit", flags->limit, "At most so many (default: 50)")->type_name("N");
+  command->add_option("--limit", flags->limit, "At most this many (default: 50)")->type_name("N");
   flags->target.add(*command);
   command->callback([&program, &action, flags] { action = [&program, flags] { return list(program, *flags); }; });
 }

@@ -57,7 +57,7 @@ std::optional<EngineCounters> fetch_counters(const Target& target) {
 std::string fetch_version(const Target& target) {
   const HttpAnswer answer = get(target, "/health");
   const auto no_hapax = [&] {
-    return Failure(Failure::Code::misuse, target.shown + " answers, but not as a Hapax server does");
+    return Failure(Failure::Code::misuse, target.shown + " answers, but is not a Hapax server");
   };
   if (answer.status != 200) throw no_hapax();
   try {

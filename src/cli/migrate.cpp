@@ -9,11 +9,10 @@
 namespace hapax {
 
 void add_migrate(CLI::App& app, const Program& program, Action& action) {
-  auto* command = app.add_subcommand("migrate", "Bring the store's schema up to what this program knows");
+  auto* command = app.add_subcommand("migrate", "Upgrade the store's schema to this program's version");
   auto flags = std::make_shared<ConfigFlags>();
   flags->add(*command, "--store", "store", "sqlite:FILE, postgres://HOST/DATABASE or s3://BUCKET/PREFIX");
-  flags->add_file(*command, "--store-file", "store",
-                  "A file that has the URL of the store in it, for one with a password");
+  flags->add_file(*command, "--store-file", "store", "A file with the URL of the store, for one with a password");
   flags->add_config(*command);
   command->callback([&program, &action, flags] {
     action = [&program, flags] {

@@ -88,8 +88,7 @@ int show(const Program& program, const QueueFlags& flags) {
   const Target target = flags.target.open(program);
   const QueueView queue = target.engine->queue(target.name_space, flags.name);
   if (!queue.known) {
-    throw CommandError(kNotFound,
-                       fmt::format("there is no queue \"{}\": nothing waits in it and nobody set it", flags.name));
+    throw CommandError(kNotFound, fmt::format("there is no queue \"{}\": it has no tasks and no settings", flags.name));
   }
   print(program, flags, queue);
   return kOk;
@@ -134,7 +133,7 @@ void add_queues(CLI::App& app, const Program& program, Action& action) {
   std::string names;
   for (const KnownSetting& setting : known_settings()) names += (names.empty() ? "" : ", ") + setting.name;
   add("set", "Set NAME=VALUE, the other settings stay", true, set)
-      ->add_option("SETTING", flags->words, "NAME=VALUE, or NAME= to take it back: " + names)
+      ->add_option("SETTING", flags->words, "NAME=VALUE, or NAME= to remove it: " + names)
       ->required()
       ->type_name("");
   add("pause", "Hand out nothing more", true, [](const Program& p, const QueueFlags& f) { return pause(p, f, true); });

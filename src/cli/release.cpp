@@ -44,7 +44,7 @@ void check(const ReleaseFlags& flags) {
     throw CommandError(kUsage, "which key? Give --type and --key, or --hash");
   }
   if (!flags.hash.empty() && (!flags.type.empty() || !flags.key.empty())) {
-    throw CommandError(kUsage, "--hash says everything: leave --type and --key away");
+    throw CommandError(kUsage, "--hash replaces --type and --key: leave them out");
   }
   if (!flags.hash.empty()) return;
   require_name("--type", flags.type);
@@ -63,7 +63,7 @@ IdentityHash find_hash(const Program& program, const ReleaseFlags& flags, const 
   const auto scope = flags.scope ? std::optional(Scope::parse(*flags.scope)) : std::nullopt;
   const auto found = target.engine->find_identity(target.name_space, flags.type, scope, flags.queue, flags.key);
   if (!found) {
-    throw CommandError(kNotFound, fmt::format("nobody owns the key '{}' of type '{}'; is it in another --scope?",
+    throw CommandError(kNotFound, fmt::format("no task owns the key '{}' of type '{}'; is it in another --scope?",
                                               flags.key, flags.type));
   }
   if (!flags.target.json()) {
@@ -92,7 +92,7 @@ int release(const Program& program, const ReleaseFlags& flags) {
     program.out << "released " << hash.to_string() << std::endl;
   }
   if (released) return kOk;
-  if (!flags.target.json()) program.err << "hapax: nobody owns " << hash.to_string() << "\n";
+  if (!flags.target.json()) program.err << "hapax: no task owns " << hash.to_string() << "\n";
   return kNotFound;
 }
 

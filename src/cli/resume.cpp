@@ -18,7 +18,7 @@ int resume(const Program& program, const ControlFlags& flags) {
 
 void add_resume(CLI::App& app, const Program& program, Action& action) {
   auto* command =
-      app.add_subcommand("resume", "Let a failed, cancelled or timed-out workflow go on from its last completed step");
+      app.add_subcommand("resume", "Continue a failed, cancelled or timed-out workflow from its last completed step");
   auto flags = std::make_shared<ControlFlags>();
   command->add_option("WORKFLOW_ID", flags->id, "The workflow's id")->required()->type_name("");
   flags->add(*command);

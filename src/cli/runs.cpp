@@ -47,12 +47,12 @@ int runs(const Program& program, const RunsFlags& flags) {
     return kOk;
   }
   if (page.runs.empty() && program.terminal) {
-    program.out << "nothing has fired it yet" << std::endl;
+    program.out << "it has not fired yet" << std::endl;
     return kOk;
   }
   program.out << run_table(page.runs).render(Paint::of(program), program.terminal ? terminal_width() : std::nullopt);
   if (page.next_cursor && program.terminal) {
-    program.out << fmt::format("the newest {}; go on with --after {}\n", page.runs.size(), *page.next_cursor);
+    program.out << fmt::format("the newest {}; continue with --after {}\n", page.runs.size(), *page.next_cursor);
   }
   program.out.flush();
   return kOk;
@@ -64,8 +64,8 @@ void add_runs(CLI::App& app, const Program& program, Action& action) {
   auto* command = app.add_subcommand("runs", "Show what became of an activity's firings, newest first");
   auto flags = std::make_shared<RunsFlags>();
   command->add_option("ID", flags->id, "The activity's id")->required()->type_name("");
-  command->add_option("--after", flags->after, "Go on after a page: its next_cursor")->type_name("CURSOR");
-  command->add_option("--limit", flags->limit, "At most so many (default: 50)")->type_name("N");
+  command->add_option("--after", flags->after, "The next_cursor of the previous page")->type_name("CURSOR");
+  command->add_option("--limit", flags->limit, "At most this many (default: 50)")->type_name("N");
   flags->target.add(*command);
   command->callback([&program, &action, flags] { action = [&program, flags] { return runs(program, *flags); }; });
 }

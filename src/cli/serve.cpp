@@ -188,8 +188,7 @@ void add_serve(CLI::App& app, const Program& program, Action& action) {
   auto flags = std::make_shared<ServeFlags>();
   flags->add(*command, "--listen", "listen", "ADDRESS:PORT, port 0 for any free one (default: 127.0.0.1:7373)");
   flags->add(*command, "--store", "store", "sqlite:FILE, postgres://…, s3://… or memory: (default: sqlite:hapax.db)");
-  flags->add_file(*command, "--store-file", "store",
-                  "A file that has the URL of the store in it, for one with a password");
+  flags->add_file(*command, "--store-file", "store", "A file with the URL of the store, for one with a password");
   flags->add(*command, "--cache-redis", "redis", "redis://HOST:PORT that caches completed identities (default: none)",
              "cache");
   flags->add(*command, "--hosts", "hosts", "NAME,NAME: host names that the server answers to, beside localhost");

@@ -80,7 +80,7 @@ void change_all(Json& document, const std::vector<std::string>& words, const std
   for (const std::string& word : words) {
     const auto equals = word.find('=');
     if (equals == std::string::npos) {
-      throw CommandError(kUsage, fmt::format("\"{0}\" sets nothing; write NAME=VALUE, or NAME= to take it back", word));
+      throw CommandError(kUsage, fmt::format("\"{0}\" sets nothing; write NAME=VALUE, or NAME= to remove it", word));
     }
     if (!is_valid_utf8(word)) throw CommandError(kUsage, "a setting must be UTF-8");
     change(document, require_setting(word.substr(0, equals), known), word.substr(equals + 1), taken_back);

@@ -30,8 +30,7 @@ void add_signal(CLI::App& app, const Program& program, Action& action) {
   auto flags = std::make_shared<SignalFlags>();
   command->add_option("WORKFLOW_ID", flags->id, "The workflow's id")->required()->type_name("");
   command->add_option("NAME", flags->name, "The signal's name")->required()->type_name("");
-  command->add_option("PAYLOAD", flags->payload, "What comes with it, as JSON; - reads it from standard input")
-      ->type_name("");
+  command->add_option("PAYLOAD", flags->payload, "Its payload, as JSON; - reads it from standard input")->type_name("");
   flags->add(*command);
   command->callback(
       [&program, &action, flags] { action = [&program, flags] { return send_signal(program, *flags); }; });

@@ -84,7 +84,7 @@ Json read_json_argument(const std::string& argument, const std::string& text, co
   try {
     return parse_json(document);
   } catch (const InvalidJson& error) {
-    throw CommandError(kUsage, fmt::format("{} is no JSON: {}; a text is written '\"text\"', in both kinds of quotes",
+    throw CommandError(kUsage, fmt::format("{} is not JSON: {}; a text is written '\"text\"', in both kinds of quotes",
                                            argument, error.what()));
   }
 }
@@ -109,7 +109,7 @@ void SubmissionFlags::add(CLI::App& command, Kind kind) {
       ->type_name("");
   if (!workflow) add_identity(command);
   command.add_option("--queue", queue_, "Where it waits (default: as the type says, else default)")->type_name("QUEUE");
-  command.add_option("--reuse", reuse_, "When a closed owner makes way")->type_name(words_of("/reuse"));
+  command.add_option("--reuse", reuse_, "When a closed owner is superseded")->type_name(words_of("/reuse"));
   command.add_option("--on-duplicate", on_duplicate_, "What a duplicate gets")->type_name(words_of("/on_duplicate"));
   command.add_option("--ttl", ttl_, "How long the identity is kept, from creation")->type_name("DURATION");
   command.add_option("--priority", priority_, "-1000 to 1000; higher goes first")->type_name("N");
@@ -118,7 +118,7 @@ void SubmissionFlags::add(CLI::App& command, Kind kind) {
 
 void SubmissionFlags::add_identity(CLI::App& command) {
   command.add_option("--key", key_, "The idempotency key: your name for this one intent")->type_name("KEY");
-  command.add_option("--scope", scope_, "Where the key is unique: type, queue, global, or a name of your own")
+  command.add_option("--scope", scope_, "Where the key is unique: type, queue, global, or a custom name")
       ->type_name("SCOPE");
   command.add_option("--identity", identity_, "What makes two submissions the same")->type_name(words_of("/identity"));
   command
@@ -130,8 +130,8 @@ void SubmissionFlags::add_identity(CLI::App& command) {
 }
 
 void SubmissionFlags::add_timing(CLI::App& command) {
-  command.add_option("--delay", delay_, "Not to be started before so long")->type_name("DURATION");
-  command.add_option("--run-at", run_at_, "Not to be started before then, as 2026-01-27T12:00:00Z")->type_name("TIME");
+  command.add_option("--delay", delay_, "Start no earlier than after this long")->type_name("DURATION");
+  command.add_option("--run-at", run_at_, "Start no earlier than this, as 2026-01-27T12:00:00Z")->type_name("TIME");
   if (kind_ == Kind::task) {
     command.add_option("--max-attempts", max_attempts_, "1 to 1000 (default: 3)")->type_name("N");
     command.add_option("--retry-initial", retry_initial_, "The pause after the first failure (default: 1s)")
@@ -149,8 +149,7 @@ void SubmissionFlags::add_timing(CLI::App& command) {
       .add_option("--concurrency-key", concurrency_key_,
                   kind_ == Kind::task ? "Tasks with one key run one at a time" : "Turns with one key run one at a time")
       ->type_name("KEY");
-  command
-      .add_option("--id", id_, "Of this submission, a UUIDv7: sent again under it, it is the same one (default: drawn)")
+  command.add_option("--id", id_, "The id of this submission, a UUIDv7: sent again, it is the same one (default: new)")
       ->type_name("UUID");
 }
 

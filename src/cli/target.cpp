@@ -42,7 +42,7 @@ void TargetFlags::add(CLI::App& command) {
   command.add_option("--store-file", store_file_, "A file that has the URL of --store in it, for one with a password")
       ->type_name("FILE");
   command.add_option("--token", token_, "The server's token (default: $HAPAX_TOKEN)")->type_name("TOKEN");
-  command.add_option("--token-file", token_file_, "A file that has the token in it")->type_name("FILE");
+  command.add_option("--token-file", token_file_, "A file with the token")->type_name("FILE");
   command.add_option("--namespace", name_space_, "The namespace (default: $HAPAX_NAMESPACE, else default)")
       ->type_name("NAME");
   command
@@ -61,7 +61,7 @@ Target TargetFlags::locate(const Environment& environment) const {
   target.shown = without_secrets(target.url);
   target.remote = is_server(target.url);
   if (store.empty() && !target.remote) {
-    throw CommandError(kUsage, fmt::format("{}: \"{}\" is no server's address; a store is named with --store {}",
+    throw CommandError(kUsage, fmt::format("{}: \"{}\" is not a server's address; name a store with --store {}",
                                            url_.empty() ? "HAPAX_URL" : "--url", target.shown, target.shown));
   }
   if (!store.empty() && target.remote) {

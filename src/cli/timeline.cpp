@@ -19,7 +19,7 @@ std::string clock_time(Time at, bool with_date) {
 // By an identity that they share: then this step ran nothing of its own.
 std::string describe_before(const Event& event) {
   if (!stands_for_before(event)) return "";
-  return fmt::format(", for which one of before stands ({}, {})", to_string(*event.status),
+  return fmt::format(", shared with an earlier one ({}, {})", to_string(*event.status),
                      event.execution ? event.execution->to_string() : "");
 }
 

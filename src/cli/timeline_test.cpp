@@ -59,7 +59,7 @@ TEST(Timeline, AStepForWhichATaskOfBeforeStandsSaysSo) {
   Event shared = event(1, Event::Kind::task, 20ms, 1, "charge");
   shared.execution = ExecutionId();
   shared.status = Status::completed;
-  EXPECT_NE(lines(run(), {shared}).find("task charge, for which one of before stands (completed, 00000000-"),
+  EXPECT_NE(lines(run(), {shared}).find("task charge, shared with an earlier one (completed, 00000000-"),
             std::string::npos);
 }
 

@@ -96,7 +96,7 @@ void add_top(CLI::App& app, const Program& program, Action& action) {
   auto* command = app.add_subcommand("top", "Watch queues, rates, running tasks and failures; q ends it");
   auto flags = std::make_shared<TopFlags>();
   command->add_flag("--once", flags->once, "Print one frame as plain text");
-  command->add_option("--every", flags->every, "Look again after so long (default: 1s)")->type_name("DURATION");
+  command->add_option("--every", flags->every, "Refresh interval (default: 1s)")->type_name("DURATION");
   flags->target.add(*command);
   command->callback([&program, &action, flags] { action = [&program, flags] { return top(program, *flags); }; });
 }

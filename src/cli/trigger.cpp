@@ -47,8 +47,7 @@ void add_trigger(CLI::App& app, const Program& program, Action& action) {
   auto* command = app.add_subcommand("trigger", "Start a run of an activity now, whatever its schedule says");
   auto flags = std::make_shared<TriggerFlags>();
   command->add_option("ID", flags->id, "The activity's id")->required()->type_name("");
-  command->add_option("--key", flags->key, "The idempotency key of this request: with the same one it is one run")
-      ->type_name("KEY");
+  command->add_option("--key", flags->key, "The idempotency key of this request: one run per key")->type_name("KEY");
   flags->target.add(*command);
   command->callback([&program, &action, flags] { action = [&program, flags] { return trigger(program, *flags); }; });
 }

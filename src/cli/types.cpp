@@ -133,8 +133,8 @@ void add_types(CLI::App& app, const Program& program, Action& action) {
   add("show", "Show one", true, show);
   std::string names;
   for (const KnownSetting& setting : known_settings()) names += (names.empty() ? "" : ", ") + setting.name;
-  add("set", "Set NAME=VALUE; the other settings stay, and what is the same, unless you set identity", true, set)
-      ->add_option("SETTING", flags->words, "NAME=VALUE, or NAME= to take it back: " + names)
+  add("set", "Set NAME=VALUE; the other settings stay; only identity changes which submissions are the same", true, set)
+      ->add_option("SETTING", flags->words, "NAME=VALUE, or NAME= to remove it: " + names)
       ->type_name("");
   command->callback([&program, &action, flags] {
     if (!action) action = [&program, flags] { return list(program, *flags); };

@@ -78,7 +78,7 @@ class AttemptLog {
 
   std::string summary() const {
     std::string text = fmt::format("{} completed, {} failed attempts", completed_, failed_);
-    if (refused_ > 0) text += fmt::format(", {} whose report did not count", refused_);
+    if (refused_ > 0) text += fmt::format(", {} whose report was not accepted", refused_);
     return text;
   }
 
@@ -96,8 +96,9 @@ class AttemptLog {
       case Answer::lease_lost:
         return {"refused", Colour::red, "the lease was lost: another attempt has the task, or it is closed"};
       case Answer::unreachable:
-        return {"not reported", Colour::red, "nobody took the report; another attempt follows when the lease ends"};
-      case Answer::not_asked: return {"timed out", Colour::red, "it was ended at the end of its time"};
+        return {"not reported", Colour::red,
+                "the report could not be sent; another attempt follows when the lease ends"};
+      case Answer::not_asked: return {"timed out", Colour::red, "it was ended at its time limit"};
     }
     const auto* failed = std::get_if<Report::Failed>(&end.report.outcome);
     if (!failed) return {"completed", Colour::green, ""};
@@ -180,7 +181,7 @@ std::vector<std::string> queues_of(const WorkFlags& flags, const Target& target)
 WorkOptions check(const WorkFlags& flags) {
   if (flags.concurrency < 1 || flags.concurrency > 1000)
     throw CommandError(kUsage, "--concurrency must be from 1 to 1000");
-  if (flags.once && flags.concurrency > 1) throw CommandError(kUsage, "--once runs one task: leave --concurrency away");
+  if (flags.once && flags.concurrency > 1) throw CommandError(kUsage, "--once runs one task: leave --concurrency out");
   for (const std::string& queue : flags.queues) require_name("--queue", queue);
   for (const std::string& type : flags.types) require_name("--type", type);
   if (!flags.name.empty()) require_name("--name", flags.name);
@@ -229,7 +230,8 @@ int work(const Program& program, const WorkFlags& flags) {
     worker.run();
   }
   if (!flags.target.json()) program.err << log.summary() << std::endl;
-  if (flags.once && !log.refusal().empty()) throw CommandError(kFailed, "the report did not count: " + log.refusal());
+  if (flags.once && !log.refusal().empty())
+    throw CommandError(kFailed, "the report was not accepted: " + log.refusal());
   return kOk;
 }
 
@@ -255,7 +257,7 @@ void add_work(CLI::App& app, const Program& program, Action& action) {
       ->multi_option_policy(repeatable);
   command
       ->add_option("--type", flags->types,
-                   "A type that the handler takes; repeatable (default: all). Others are left for other workers")
+                   "A type that the handler runs; repeatable (default: all). Others are left for other workers")
       ->type_name("TYPE")
       ->expected(1)
       ->multi_option_policy(repeatable);
@@ -269,10 +271,11 @@ void add_work(CLI::App& app, const Program& program, Action& action) {
       ->multi_option_policy(repeatable);
   command->add_option("--concurrency", flags->concurrency, "Handlers that run at once (default: 1)")->type_name("N");
   command->add_flag("--once", flags->once,
-                    "Wait for one task, run it, and end; exit code 1 if its report did not count");
-  command->add_option("--until-idle", flags->until_idle, "End when there was nothing to do for so long")
+                    "Wait for one task, run it, and end; exit code 1 if its report was not accepted");
+  command->add_option("--until-idle", flags->until_idle, "End when there was nothing to do for this long")
       ->type_name("DURATION");
-  command->add_option("--lease", flags->lease, "A worker that is not heard of for so long has died (default: 60s)")
+  command
+      ->add_option("--lease", flags->lease, "A worker without a heartbeat for this long counts as dead (default: 60s)")
       ->type_name("DURATION");
   command->add_option("--name", flags->name, "Of this worker, shown with its tasks (default: host and pid)")
       ->type_name("NAME");

@@ -88,7 +88,7 @@ class ConfigReader {
     if (config.listen.is_loopback() || config.insecure || !config.tokens.empty()) return;
     throw document.error(
         "/server/listen",
-        fmt::format("\"{}\" is open to other machines and no tokens are set, so anybody could use this server; add "
+        fmt::format("\"{}\" is open to other machines and no tokens are set, so anyone could use this server; add "
                     "[tokens.NAME] token = \"…\", or say [server] insecure = true",
                     config.listen.host));
   }
@@ -111,7 +111,7 @@ class ConfigReader {
       const std::string at = "/" + pointer_step(name);
       if (std::find(kSections.begin(), kSections.end(), name) == kSections.end()) {
         if (std::find(server.begin(), server.end(), name) != server.end()) {
-          throw document_.error(at, "belongs into a section; write [server] on a line above it");
+          throw document_.error(at, "belongs in a section; write [server] on a line above it");
         }
         throw document_.error(at, "no such section" + suggestion(name, kSections));
       }
@@ -148,7 +148,7 @@ class ConfigReader {
     if (auto store = server.string("store")) {
       if (store->find(':') == std::string::npos) {
         throw InvalidField("/server/store",
-                           fmt::format("\"{0}\" is no store; a file is written \"sqlite:{0}\"", *store));
+                           fmt::format("\"{0}\" is not a store; a file is written \"sqlite:{0}\"", *store));
       }
       config_.store = *store;
     }
@@ -191,7 +191,7 @@ class ConfigReader {
     const auto bytes = scalar ? parse_size(size->text) : std::nullopt;
     if (!bytes || *bytes == 0 || *bytes > (1ull << 30)) {
       throw InvalidField(fmt::format("/server/{}", name),
-                         fmt::format("{} is no size from 1 byte to 1 GiB; write e.g. \"8MiB\" or 65536",
+                         fmt::format("{} is not a size from 1 byte to 1 GiB; write e.g. \"8MiB\" or 65536",
                                      scalar ? '"' + size->text + '"' : "this"));
     }
     return bytes;
@@ -204,7 +204,7 @@ class ConfigReader {
       });
       if (hosts[i] == "*" || (is_name && !hosts[i].empty())) continue;
       throw InvalidField(fmt::format("/server/hosts/{}", i),
-                         fmt::format("\"{}\" is no host name; write e.g. \"hapax.example.com\", without scheme and "
+                         fmt::format("\"{}\" is not a host name; write e.g. \"hapax.example.com\", without scheme and "
                                      "port, or \"*\" for any",
                                      hosts[i]));
     }
@@ -235,7 +235,7 @@ class ConfigReader {
     FieldReader cleanup(section("cleanup"), "/cleanup");
     config_.cleanup_interval = cleanup.duration("interval").value_or(config_.cleanup_interval);
     if (config_.cleanup_interval < Duration(1)) {
-      throw InvalidField("/cleanup/interval", "must be longer than nothing; write e.g. \"1h\"");
+      throw InvalidField("/cleanup/interval", "must be longer than zero; write e.g. \"1h\"");
     }
     cleanup.done();
 

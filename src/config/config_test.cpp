@@ -157,15 +157,15 @@ TEST(Config, BadValueNamesFileLineKeyAndWhatToWrite) {
   EXPECT_THAT(refusal("[types.t]\n\nretry = { initial = \"soon\" }\n"),
               StartsWith("hapax.toml:3: [types.t] retry.initial: must be"));
   EXPECT_THAT(refusal("[server]\nlisten = \"7373\"\n"),
-              StartsWith("hapax.toml:2: [server] listen: \"7373\" is no address"));
+              StartsWith("hapax.toml:2: [server] listen: \"7373\" is not an address"));
   EXPECT_THAT(refusal("[server]\nstore = \"hapax.db\"\n"), HasSubstr("a file is written \"sqlite:hapax.db\""));
   EXPECT_THAT(refusal("[server]\nmax_body = \"huge\"\n"),
-              StartsWith("hapax.toml:2: [server] max_body: \"huge\" is no size"));
+              StartsWith("hapax.toml:2: [server] max_body: \"huge\" is not a size"));
   for (const char* timeout : {"99ms", "11m", "0"}) {
     EXPECT_THAT(refusal(std::string("[server]\nstore_timeout = \"") + timeout + "\"\n"),
                 StartsWith("hapax.toml:2: [server] store_timeout: must be from 100ms to 10m"));
   }
-  EXPECT_THAT(refusal("[server]\nmax_body = 0\n"), StartsWith("hapax.toml:2: [server] max_body: \"0\" is no size"));
+  EXPECT_THAT(refusal("[server]\nmax_body = 0\n"), StartsWith("hapax.toml:2: [server] max_body: \"0\" is not a size"));
   EXPECT_THAT(refusal("[server]\nthreads = \"many\"\n"),
               StartsWith("hapax.toml:2: [server] threads: must be an integer"));
   EXPECT_THAT(refusal("[server]\nlog_level = \"loud\"\n"),
@@ -244,7 +244,7 @@ TEST(Config, WhatIsWrongInAnActivityNamesTheLine) {
 
 TEST(Config, KeyOutsideItsSectionSaysWhereItBelongs) {
   EXPECT_EQ(refusal("listen = \"127.0.0.1:1\"\n"),
-            "hapax.toml:1: listen: belongs into a section; write [server] on a line above it");
+            "hapax.toml:1: listen: belongs in a section; write [server] on a line above it");
   EXPECT_EQ(refusal("server = 3\n"), "hapax.toml:1: server: is a section; write [server]");
   EXPECT_THAT(refusal("[queues]\nretention = \"1d\"\n"),
               StartsWith("hapax.toml:2: [queues.retention]: must be a table"));
@@ -344,7 +344,7 @@ TEST(Config, HostsMayComeFromTheEnvironmentWithCommasBetweenThem) {
             both);
   for (const char* host : {"http://a.example", "a.example:80", ""}) {
     EXPECT_THAT(refusal(std::string("[server]\nhosts = [\"") + host + "\"]\n"),
-                AllOf(StartsWith("hapax.toml:2: [server] hosts.0: "), HasSubstr("is no host name")));
+                AllOf(StartsWith("hapax.toml:2: [server] hosts.0: "), HasSubstr("is not a host name")));
   }
   EXPECT_EQ(refusal("[server]\nhosts = [\"*\"]\n"), "accepted");
 }

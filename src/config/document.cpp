@@ -39,7 +39,7 @@ class Converter {
       if (!std::isfinite(real->get())) throw document_.error(pointer, "must be a finite number");
       return number(fmt::format("{}", real->get()));
     }
-    throw document_.error(pointer, "is a date or time, which no setting takes; write text in quotes");
+    throw document_.error(pointer, "is a date or time, which no setting accepts; write text in quotes");
   }
 
  private:

@@ -20,8 +20,8 @@ bool ListenAddress::is_loopback() const { return host.starts_with("127.") || hos
 
 std::variant<ListenAddress, std::string> parse_listen(std::string_view text) {
   const auto wrong = [&](std::string_view why) {
-    return fmt::format("\"{}\" is no address to listen on: {}; write e.g. \"127.0.0.1:7373\" or \"[::1]:7373\"", text,
-                       why);
+    return fmt::format("\"{}\" is not an address to listen on: {}; write e.g. \"127.0.0.1:7373\" or \"[::1]:7373\"",
+                       text, why);
   };
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong("the port is missing");
@@ -38,7 +38,7 @@ std::variant<ListenAddress, std::string> parse_listen(std::string_view text) {
   if (address.host == "localhost") address.host = "127.0.0.1";
   if (address.host.starts_with('[') && address.host.ends_with(']')) {
     address.host = address.host.substr(1, address.host.size() - 2);
-    if (!is_address(AF_INET6, address.host)) return wrong("what stands in brackets is no IPv6 address");
+    if (!is_address(AF_INET6, address.host)) return wrong("the text in brackets is not an IPv6 address");
   } else if (!is_address(AF_INET, address.host)) {
     return wrong("the host must be an IP address (IPv6 in brackets) or localhost");
   }

@@ -62,7 +62,7 @@ TokenSettings read_token(const std::string& name, const Json& table, const std::
   const bool printable =
       std::all_of(settings.token.begin(), settings.token.end(), [](char c) { return c > ' ' && c < 127; });
   if (settings.token.empty() || !printable) {
-    throw InvalidField(source, "a token is one or more printable ASCII characters without blanks");
+    throw InvalidField(source, "a token is one or more printable ASCII characters without spaces");
   }
   return settings;
 }

@@ -56,7 +56,7 @@ def test_a_definition_that_is_wrong_names_the_flag(command, tmp_path):
         (["a", "--workflow", "w", "--cron", "@daily", "--timezone", "Europe/Bonn"], "--timezone "),
         (["a", "--workflow", "w", "--cron", "@daily", "--overlap", "maybe"], "--overlap "),
         (["a", "--workflow", "w", "--cron", "@daily", "--event-type", "t"], "exclude each other"),
-        (["a", "--workflow", "w", "--cron", "@daily", "--input", "{"], "--input is no JSON"),
+        (["a", "--workflow", "w", "--cron", "@daily", "--input", "{"], "--input is not JSON"),
         (["a:b", "--workflow", "w", "--cron", "@daily"], "ID "),
         (["a", "--file", "bad.json"], "/trigger/cron/expression"),
         (["a", "--file", "bad.json", "--cron", "@daily"], "--file says everything"),
@@ -105,10 +105,10 @@ def test_an_event_starts_what_waits_for_it_once(command, fresh):
     command.ok("activities", "put", id, "--workflow", "w", "--event-type", type, "--event-source", "/shop")
     send = ["event", type, '{"order": 1}', "--source", "/shop", "--id", "e1"]
     assert command.ok(*send).out == f"started activity-{id}:e1\n"
-    assert command.ok(*send).out == f"had started before activity-{id}:e1\n"
+    assert command.ok(*send).out == f"already started activity-{id}:e1\n"
     conflict = command.run("event", type, '{"order": 2}', "--source", "/shop", "--id", "e1")
     assert conflict.code == REFUSED and f"activity-{id}:e1" in conflict.out
-    assert command.ok("event", type, "-", "--id", "e2", input="[1]").out == "nothing waits for it\n"
+    assert command.ok("event", type, "-", "--id", "e2", input="[1]").out == "no activity matches it\n"
     unnamed = command.json("event", type, "--source", "/shop")["events"][0]
     assert unnamed["id_assigned"] and unnamed["started"] == [f"activity-{id}:{unnamed['id']}"]
     assert command.run("event", "", "--id", "e3").code == USAGE

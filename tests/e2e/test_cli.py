@@ -177,7 +177,7 @@ def test_explain_says_what_and_why(command):
 
     command.ok("cancel", id)
     says = command.json("explain", "charge", "2", "--key", "k")
-    assert says["outcome"] == "create" and "makes way" in says["explanation"]["reuse"]
+    assert says["outcome"] == "create" and "superseded" in says["explanation"]["reuse"]
 
     command.ok("types", "set", "strictly", "identity=strict")
     assert "as 'strictly' is declared by its settings" in command.ok("explain", "strictly", "1").out
@@ -347,7 +347,7 @@ def test_doctor_fails_on_what_is_broken(tmp_path):
         (["submit", "t", "--prioritty", "1"], USAGE, 'did you mean "--priority"?'),
         (["submit", "t", "--priority", "high"], USAGE, "--priority"),
         (["submit"], USAGE, "TYPE is required"),
-        (["submit", "t", "{"], USAGE, "INPUT is no JSON"),
+        (["submit", "t", "{"], USAGE, "INPUT is not JSON"),
         (["submit", "t", "--run-at", "x"], USAGE, "--run-at must be"),
         (["list", "--status", "runing"], USAGE, 'did you mean "running"?'),
         (["queues", "set", "q", "max_runing=1"], USAGE, 'did you mean "max_running"?'),

@@ -128,8 +128,8 @@ def test_a_report_that_is_refused_is_not_shown_as_completed(command):
     assert ended.code == FAILED, ended
     assert f"{id} t attempt 1 refused in" in ended.out and " completed in" not in ended.out
     summary, error = ended.err.splitlines()[-2:]
-    assert summary == "0 completed, 0 failed attempts, 1 whose report did not count"
-    assert f"the report did not count: task {id} attempt 1: the lease was lost" in error
+    assert summary == "0 completed, 0 failed attempts, 1 whose report was not accepted"
+    assert f"the report was not accepted: task {id} attempt 1: the lease was lost" in error
     assert command.json("get", id)["status"] == "cancelled"
 
 
@@ -216,7 +216,7 @@ def test_once_fails_if_the_report_was_not_accepted(server, tmp_path):
     id = submit(command)
     ended = command.run("work", "--exec", f"kill -9 {server.process.pid}", "--once", "--lease", "1s")
     assert ended.code == FAILED, ended
-    assert f"the report did not count: task {id} attempt 1: nobody took the report" in ended.err
+    assert f"the report was not accepted: task {id} attempt 1: the report could not be sent" in ended.err
 
 
 def test_types_decide_the_queue_and_others_are_not_taken(command):
