@@ -15,7 +15,7 @@ measure({
   settings,
   async open() {
     pool = new pg.Pool({ connectionString: args.postgres, max: settings.connections });
-    // It warns about a pool whose errors nobody hears; those of a query reach the one who asked anyway.
+    // It warns about a pool without an error listener; errors of a query reach their caller anyway.
     pool.on('error', () => {});
     pool.on('connect', (client) => client.on('error', () => {}));
     queue = await makeWorkerUtils({ pgPool: pool, logger });

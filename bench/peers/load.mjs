@@ -233,5 +233,5 @@ export async function measure(peer) {
     line.unsupported = true;
   }
   console.log(JSON.stringify(line));
-  process.exit(0); // some peers keep timers or connections that nobody can reach
+  process.exit(0); // some peers keep unreachable timers or connections
 }

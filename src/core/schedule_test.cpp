@@ -136,14 +136,14 @@ TEST(Plan, StretchOfMissedFiringsIsStoredBeforeAnyOfItsRowsIsPlanned) {
   ASSERT_TRUE(first.next.missed);
   EXPECT_EQ(first.next.missed->until, kStart + 3min);
   EXPECT_EQ(first.next_due, kStart + 4min + 30s);
-  // Whoever looks later holds to it, though more is missed by then.
+  // A later check keeps to it, although more is missed by then.
   const auto runs = schedule.look(kStart + 9min + 30s).runs;
   EXPECT_THAT(short_of(runs), ElementsAre("1 compressed", "2 compressed", "3 compressed*"));
   EXPECT_EQ(schedule.position.missed->from, kStart + 4min);
   EXPECT_EQ(schedule.position.missed->until, kStart + 8min);
 }
 
-TEST(Plan, DecisionOnAStretchIsTheSameWhoeverPlansIt) {
+TEST(Plan, DecisionOnAStretchIsTheSameOnEveryServer) {
   for (const auto policy : {MisfirePolicy::catchup, MisfirePolicy::compress}) {
     Schedule one(with(policy));
     one.look(kStart + 40min);

@@ -378,7 +378,7 @@ def test_after_an_outage_each_policy_does_what_it_says_and_tells_all(start_serve
         caller.http.post(activity_path(policy, "pause"))
         times = [run["scheduled_for"] for run in reversed(caller.activity_runs(policy))]
         stamps = [instant(text) for text in times]
-        assert all(later - earlier == 1 for earlier, later in zip(stamps, stamps[1:])), "a firing that nobody tells of"
+        assert all(later - earlier == 1 for earlier, later in zip(stamps, stamps[1:])), "a firing without a row"
         workflows = {run["workflow_id"] for run in caller.activity_runs(policy)} - {None}
         eventually(lambda: workflows == set(stored_workflows(caller, f"activity-{policy}:")))
     assert all(run["workflow_id"] is None for run in told("skipped", "skip"))
