@@ -1,7 +1,7 @@
 #include <algorithm>
+#include <deque>
 #include <limits>
 
-#include "core/rate.h"
 #include "core/transition.h"
 #include "store/memory/verbs.h"
 #include "store/rules/hand_out.h"
@@ -9,133 +9,109 @@
 namespace hapax::memory {
 namespace {
 
-void keep_earliest(std::optional<Time>& earliest, Time time) {
-  if (!earliest || time < *earliest) earliest = time;
-}
-
 constexpr std::int32_t kAllEvents = std::numeric_limits<std::int32_t>::max();
 
-const QueuePolicy kUnlimited;  // a turn is no task: the limits are of those
-
 // One queue during a claim: its due tasks in order, and what its limits still let through.
-class QueueTurn {
+class QueueTurn final : public rules::RunningCounts {
  public:
-  QueueTurn(Tables& tables, const QueueName& name, Time now)
-      : tables_(tables),
-        name_(name),
-        policy_(name.kind == Kind::task ? tables.policies->of(name.name_space, name.queue) : kUnlimited),
-        now_(now) {
+  QueueTurn(Tables& tables, const QueueName& name, const QueuePolicy& policy, Time now)
+      : tables_(tables), name_(name), now_(now), limits_(policy, *this, now) {
     const auto open = tables.open().find(name);
     if (open == tables.open().end()) return;
     tasks_ = &open->second;
-    running_ = tasks_->running;
+    if (policy.rate_limit) limits_.set_rate(tables.rates[name]);
     level_ = tasks_->pending.begin();
     enter_level();
   }
 
   // The first due task that the limits let through, or null.
   const Execution* next() {
+    using Verdict = rules::QueueLimits::Verdict;
     while (const Execution* task = head()) {
-      if (policy_.max_running && running_ >= *policy_.max_running) return end();
-      if (task->deadline_at && *task->deadline_at <= now_) {  // the next sweep times it out
-        skip();
-        continue;
-      }
-      if (task->concurrency_key && running_with(*task->concurrency_key) >= policy_.concurrency_limit) {
-        skip();
-        continue;
-      }
-      if (out_of_rate()) return end();
-      return task;
+      const Verdict verdict =
+          rules::is_past_deadline(*task, now_) ? Verdict::key_is_full : limits_.judge(task->concurrency_key);
+      if (verdict == Verdict::go) return task;
+      if (verdict != Verdict::key_is_full) ended_ = true;
+      if (!ended_) skip();
     }
     return nullptr;
+  }
+  std::optional<rules::Rank> next_rank() {
+    const Execution* task = next();
+    return task ? std::optional(rules::rank_of(*task)) : std::nullopt;
   }
 
   // Counts the task that next() gave as handed out.
   void take_next() {
-    const Execution& task = *head();
-    ++running_;
-    if (task.concurrency_key) ++taken_by_key_[*task.concurrency_key];
-    if (policy_.rate_limit) take(*policy_.rate_limit, tables_.rates[name_], now_, 1);
+    limits_.take(head()->concurrency_key);
     skip();
+  }
+
+  void save_rate() {
+    if (limits_.rate_changed()) tables_.rates[name_] = limits_.rate();
   }
 
   // When the clock alone may let another task through.
   std::optional<Time> next_at() const {
-    std::optional<Time> earliest;
+    std::optional<Time> earliest = limits_.next_permit();
     if (!tasks_) return earliest;
     for (const auto& [priority, level] : tasks_->pending) {
       const auto future = level.lower_bound({now_ + Duration(1), ExecutionId{}});
       if (future != level.end()) keep_earliest(earliest, future->first);
     }
-    if (held_by_rate_) keep_earliest(earliest, next_permit(*policy_.rate_limit, tables_.rates[name_], now_));
     return earliest;
   }
 
  private:
-  const Execution* head() const { return ended_ ? nullptr : tables_.find(task_->second); }
-
-  const Execution* end() {
-    ended_ = true;
-    return nullptr;
+  std::int64_t running() override { return tasks_->running; }
+  std::int64_t running_with(const std::string& key) override {
+    const auto stored = tasks_->running_by_key.find(key);
+    return stored == tasks_->running_by_key.end() ? 0 : stored->second;
   }
+
+  const Execution* head() const { return ended_ ? nullptr : tables_.find(task_->second); }
 
   void skip() {
     ++task_;
-    settle();
+    leave_level_at_end();
   }
 
   void enter_level() {
     ended_ = level_ == tasks_->pending.end();
     if (ended_) return;
     task_ = level_->second.begin();
-    settle();
+    leave_level_at_end();
   }
 
   // What is left of a level once its due tasks are passed is not due.
-  void settle() {
+  void leave_level_at_end() {
     if (task_ != level_->second.end() && task_->first <= now_) return;
     ++level_;
     enter_level();
   }
 
-  std::int64_t running_with(const std::string& key) const {
-    const auto stored = tasks_->running_by_key.find(key);
-    const auto taken = taken_by_key_.find(key);
-    return (stored == tasks_->running_by_key.end() ? 0 : stored->second) +
-           (taken == taken_by_key_.end() ? 0 : taken->second);
-  }
-
-  bool out_of_rate() {
-    if (!policy_.rate_limit) return false;
-    RateState& rate = tables_.rates[name_];
-    RateState trial = rate;
-    held_by_rate_ = take(*policy_.rate_limit, trial, now_, 1) == 0;
-    if (held_by_rate_) rate = trial;  // under a changed limit
-    return held_by_rate_;
-  }
-
   Tables& tables_;
   QueueName name_;
-  const QueuePolicy& policy_;
   Time now_;
   const OpenTasks* tasks_ = nullptr;
   decltype(OpenTasks::pending)::const_iterator level_;
   TimeOrder::const_iterator task_;
   bool ended_ = true;
-  bool held_by_rate_ = false;
-  std::int64_t running_ = 0;
-  std::map<std::string, std::int64_t> taken_by_key_;
+  rules::QueueLimits limits_;
 };
 
 }  // namespace
 
 ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
-  std::vector<QueueTurn> turns;
+  std::deque<QueueTurn> turns;
+  std::vector<QueueTurn*> queues;
   for (const std::string& queue : request.queues) {
-    if (tables.policies->of(request.name_space, queue).paused) continue;
-    if (request.tasks) turns.emplace_back(tables, QueueName{request.name_space, queue, Kind::task}, now);
-    if (request.workflows) turns.emplace_back(tables, QueueName{request.name_space, queue, Kind::workflow}, now);
+    for (const Kind kind : {Kind::task, Kind::workflow}) {
+      if (!(kind == Kind::task ? request.tasks : request.workflows)) continue;
+      const QueuePolicy* policy = rules::limits_of(*tables.policies, request.name_space, queue, kind);
+      if (!policy) continue;
+      queues.push_back(&turns.emplace_back(tables, QueueName{request.name_space, queue, kind}, *policy, now));
+    }
   }
 
   const auto limit = static_cast<std::size_t>(std::max(request.limit, 0));
@@ -143,11 +119,7 @@ ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
   PageBudget budget;
   std::vector<ExecutionId> taken;
   while (taken.size() < limit) {
-    QueueTurn* first = nullptr;
-    for (QueueTurn& turn : turns) {
-      const Execution* task = turn.next();
-      if (task && (!first || goes_before(*task, *first->next()))) first = &turn;
-    }
+    QueueTurn* first = rules::first_of(queues);
     if (!first) break;
     outcome.more = !budget.take(first->next()->payload_bytes());
     if (outcome.more) break;
@@ -155,10 +127,9 @@ ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
     first->take_next();
   }
 
-  if (taken.size() < limit) {
-    for (const QueueTurn& turn : turns) {
-      if (const auto next_at = turn.next_at()) keep_earliest(outcome.next_at, *next_at);
-    }
+  for (QueueTurn& turn : turns) {
+    turn.save_rate();
+    if (taken.size() < limit) keep_earliest(outcome.next_at, turn.next_at());
   }
   for (const ExecutionId& id : taken) {
     tables.change(id,

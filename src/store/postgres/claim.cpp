@@ -10,12 +10,12 @@
 #include <shared_mutex>
 #include <utility>
 
-#include "core/rate.h"
 #include "core/transition.h"
 #include "store/postgres/due.h"
 #include "store/postgres/run_tables.h"
 #include "store/postgres/start.h"
 #include "store/postgres/verbs.h"
+#include "store/rules/claim.h"
 
 namespace hapax::postgres {
 
@@ -24,8 +24,6 @@ namespace {
 constexpr std::int64_t kChunk = 64;             // candidates read ahead, where there are several queues
 constexpr std::int64_t kChunkOfKeys = 512;      // where some may have to be parked
 constexpr std::int64_t kLongestChunk = 10'000;  // where all before it were damaged
-
-const QueuePolicy kUnlimited;  // a turn is no task: the limits are of those
 
 const Statement kDue{
     "due", fmt::format("{} SELECT s.spot, octet_length(e.input), {} FROM {} JOIN {} ON true LIMIT $5::int8", kLevels,
@@ -69,20 +67,21 @@ void send_rate(Connection& connection, std::int32_t queue_no, const RateState& s
   connection.send_silently(kPutRate, parameters);
 }
 
-void keep_earliest(std::optional<Time>& earliest, std::optional<Time> time) {
-  if (time && (!earliest || *time < *earliest)) earliest = time;
-}
-
 }  // namespace
 
 // One queue during a batch of claims: what its limits still let through, and within a request, its due tasks in order.
-class QueueTurn {
+class QueueTurn final : public rules::RunningCounts {
  public:
   QueueTurn(Claim& claim, Workspace& workspace, std::int32_t queue_no, const QueuePolicy& policy, bool is_locked)
-      : claim_(claim), workspace_(workspace), queue_no_(queue_no), policy_(policy), is_locked_(is_locked) {}
+      : claim_(claim),
+        workspace_(workspace),
+        queue_no_(queue_no),
+        policy_(policy),
+        is_locked_(is_locked),
+        limits_(policy, *this, workspace.now()) {}
 
   std::int32_t queue_no() const { return queue_no_; }
-  void read_rate(Cells& cells) { rate_ = postgres::read_rate(cells); }
+  void read_rate(Cells& cells) { limits_.set_rate(postgres::read_rate(cells)); }
   void count_running() {
     if (!policy_.max_running) return;
     const Rows rows = workspace_.connection().run(kCountRunning, Parameters().int4(queue_no_));
@@ -94,7 +93,7 @@ class QueueTurn {
     if (is_locked_ && claim_.has_keys(queue_no_)) chunk_ = std::max(chunk_, kChunkOfKeys);
     candidates_.clear();
     position_ = 0;
-    ended_ = all_read_ = held_by_rate_ = false;
+    ended_ = all_read_ = false;
     look_again_.reset();
     scanned_.reset();
   }
@@ -123,18 +122,19 @@ class QueueTurn {
 
   // The first due task that the limits let through, or null.
   Row* next() {
+    using Verdict = rules::QueueLimits::Verdict;
     while (Row* candidate = head()) {
-      if (policy_.max_running && running_ >= *policy_.max_running) return end();
-      if (is_saturated(candidate->execution)) {
-        parked_.raw(candidate->execution.id);
-        ++position_;
-      } else if (is_out_of_rate()) {
-        return end();
-      } else {
-        return candidate;
-      }
+      const Verdict verdict = limits_.judge(candidate->execution.concurrency_key);
+      if (verdict == Verdict::go) return candidate;
+      if (verdict != Verdict::key_is_full) return end();
+      parked_.raw(candidate->execution.id);
+      ++position_;
     }
     return nullptr;
+  }
+  std::optional<rules::Rank> next_rank() {
+    const Row* row = next();
+    return row ? std::optional(rules::rank_of(row->execution)) : std::nullopt;
   }
 
   // Reads the input of the task that next() gave, where it was too long to be read with the others, and those of the
@@ -156,12 +156,7 @@ class QueueTurn {
   // Hands out the task that next() gave.
   Execution take_next(const ClaimRequest& request) {
     Row& row = candidates_[position_++];
-    ++running_;
-    if (row.execution.concurrency_key) ++running_by_key_[*row.execution.concurrency_key];
-    if (policy_.rate_limit) {
-      take(*policy_.rate_limit, rate_, workspace_.now(), 1);
-      rate_changed_ = true;
-    }
+    limits_.take(row.execution.concurrency_key);
     start_attempt(row.execution, request.worker, request.secret, request.lease, workspace_.now());
     started_.add(row.execution, row.spot);
     claim_.ended_at(queue_no_, row.execution);
@@ -180,7 +175,7 @@ class QueueTurn {
   }
 
   void write_rate() {
-    if (rate_changed_) send_rate(workspace_.connection(), queue_no_, rate_);
+    if (limits_.rate_changed()) send_rate(workspace_.connection(), queue_no_, limits_.rate());
   }
 
   // When the clock alone may let another task through: what is sent here is received there.
@@ -193,8 +188,8 @@ class QueueTurn {
   std::optional<Time> receive_next_at() {
     const Rows rows = workspace_.connection().receive();
     std::optional<Time> earliest = Cells(rows, 0).time_if();
-    if (look_again_) keep_earliest(earliest, look_again_);
-    if (held_by_rate_) keep_earliest(earliest, next_permit(*policy_.rate_limit, rate_, workspace_.now()));
+    keep_earliest(earliest, look_again_);
+    keep_earliest(earliest, limits_.next_permit());
     return earliest;
   }
 
@@ -273,20 +268,8 @@ class QueueTurn {
     }
   }
 
-  bool is_saturated(const Execution& task) {
-    return task.concurrency_key && running_by_key_[*task.concurrency_key] >= policy_.concurrency_limit;
-  }
-
-  bool is_out_of_rate() {
-    if (!policy_.rate_limit) return false;
-    RateState trial = rate_;
-    held_by_rate_ = take(*policy_.rate_limit, trial, workspace_.now(), 1) == 0;
-    if (held_by_rate_ && trial != rate_) {  // under a changed limit
-      rate_ = trial;
-      rate_changed_ = true;
-    }
-    return held_by_rate_;
-  }
+  std::int64_t running() override { return running_; }
+  std::int64_t running_with(const std::string& key) override { return running_by_key_[key]; }
 
   Claim& claim_;
   Workspace& workspace_;
@@ -296,8 +279,7 @@ class QueueTurn {
   std::int64_t chunk_ = 1;
   std::int64_t running_ = 0;
   std::map<std::string, std::int64_t> running_by_key_;
-  RateState rate_;
-  bool rate_changed_ = false, held_by_rate_ = false, left_some_ = false;
+  bool left_some_ = false;
   std::optional<Time> look_again_;  // where the scan did not begin at the beginning
 
   std::vector<Row> candidates_;
@@ -306,6 +288,7 @@ class QueueTurn {
   Claim::Position scan_from_;
   ScanPace::Clock::time_point scan_began_;
   std::optional<Rows> scanned_;
+  rules::QueueLimits limits_;
   Starts started_;
   Array parked_{Type::uuid};
 };
@@ -341,11 +324,7 @@ ClaimOutcome claim_one(Connection& connection, const ClaimRequest& request, cons
   ClaimOutcome outcome;
   PageBudget budget;
   while (std::ssize(outcome.executions) < limit) {
-    QueueTurn* first = nullptr;
-    for (QueueTurn* turn : turns) {
-      const Row* candidate = turn->next();
-      if (candidate && (!first || goes_before(candidate->execution, first->next()->execution))) first = turn;
-    }
+    QueueTurn* first = rules::first_of(turns);
     if (!first) break;
     PageBudget with_next = budget;
     outcome.more = !with_next.take(first->next()->payload_bytes());
@@ -392,13 +371,12 @@ std::vector<ClaimOutcome> Claim::run(Connection& connection, std::span<const Cla
   Turns turns;
   Array locked(Type::int4);
   for (const QueueName& name : names) {
-    const QueuePolicy& rules = policies->of(name.name_space, name.queue);
-    const auto queue_no = rules.paused ? std::nullopt : runner_.queues().find(name);
+    const QueuePolicy* policy = rules::limits_of(*policies, name.name_space, name.queue, name.kind);
+    const auto queue_no = policy ? runner_.queues().find(name) : std::nullopt;
     if (!queue_no || turns.contains(*queue_no)) continue;
-    const QueuePolicy& policy = name.kind == Kind::task ? rules : kUnlimited;
-    const bool is_locked = has_limits(policy) || has_keys(*queue_no);
+    const bool is_locked = has_limits(*policy) || has_keys(*queue_no);
     if (is_locked) locked.integer(*queue_no);
-    turns.try_emplace(*queue_no, *this, workspace, *queue_no, policy, is_locked);
+    turns.try_emplace(*queue_no, *this, workspace, *queue_no, *policy, is_locked);
   }
   if (locked.size() > 0) {
     Parameters parameters;

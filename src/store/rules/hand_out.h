@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "core/transition.h"
-#include "store/store.h"
+#include "store/rules/claim.h"
 
 namespace hapax {
 
 // The order of claims.
 inline bool goes_before(const Execution& a, const Execution& b) {
-  return std::tie(b.priority, a.run_at, a.id) < std::tie(a.priority, b.run_at, b.id);
+  return rules::rank_of(a).goes_before(rules::rank_of(b));
 }
 
 // What has become claimable, by the outcome of a verb on one item.
@@ -39,7 +39,7 @@ std::set<ExecutionId> made_ready(std::span<const Item> items, const std::vector<
 inline bool may_be_handed_out(const Execution& execution, const QueuePolicies& policies, Time now) {
   if (execution.damaged) return false;
   if (execution.status != Status::pending || execution.run_at > now || execution.concurrency_key) return false;
-  if (execution.deadline_at && *execution.deadline_at <= now) return false;
+  if (rules::is_past_deadline(execution, now)) return false;
   const QueuePolicy& policy = policies.of(execution.name_space, execution.queue);
   if (policy.paused) return false;
   return execution.kind == Kind::workflow || (!policy.max_running && !policy.rate_limit);

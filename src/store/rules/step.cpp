@@ -9,10 +9,6 @@
 
 namespace hapax::rules {
 
-void keep_earliest(std::optional<Time>& earliest, const std::optional<Time>& time) {
-  if (time && (!earliest || *time < *earliest)) earliest = time;
-}
-
 void number(Execution& run, Event& event, Time now) {
   event.no = ++run.run.events;
   event.at = now;

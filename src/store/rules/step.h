@@ -1,11 +1,10 @@
 // What turns, resuming and forking do alike.
 #pragma once
 
+#include "store/rules/claim.h"
 #include "store/rules/rows.h"
 
 namespace hapax::rules {
-
-void keep_earliest(std::optional<Time>& earliest, const std::optional<Time>& time);
 
 // Numbers the event as the run's next and dates it.
 void number(Execution& run, Event& event, Time now);

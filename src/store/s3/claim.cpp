@@ -19,17 +19,15 @@ struct Pick {
 // The first ones over all queues, as far as the names and the limits tell.
 std::vector<Pick> choose(std::deque<QueueTurn>& turns, std::size_t limit) {
   std::vector<Pick> picks;
-  for (QueueTurn& turn : turns) turn.restart();
+  std::vector<QueueTurn*> queues;
+  for (QueueTurn& turn : turns) {
+    turn.restart();
+    queues.push_back(&turn);
+  }
   while (picks.size() < limit) {
-    Pick first{};
-    for (QueueTurn& turn : turns) {
-      Candidate* candidate = turn.next();
-      if (candidate && (!first.candidate || goes_before(candidate->hint, first.candidate->hint)))
-        first = {&turn, candidate};
-    }
-    if (!first.candidate) break;
-    first.turn->take_next();
-    picks.push_back(first);
+    QueueTurn* first = rules::first_of(queues);
+    if (!first) break;
+    picks.push_back({first, first->take_next()});
   }
   return picks;
 }
@@ -116,9 +114,11 @@ std::vector<TaskDocument> take(const Batch& batch, const ClaimRequest& request, 
 ClaimOutcome claim(const Batch& batch, const ClaimRequest& request) {
   std::deque<QueueTurn> turns;
   for (const std::string& queue : request.queues) {
-    if (batch.policies.of(request.name_space, queue).paused) continue;
-    if (request.tasks) turns.emplace_back(batch, request.name_space, queue, Kind::task);
-    if (request.workflows) turns.emplace_back(batch, request.name_space, queue, Kind::workflow);
+    for (const Kind kind : {Kind::task, Kind::workflow}) {
+      if (!(kind == Kind::task ? request.tasks : request.workflows)) continue;
+      const QueuePolicy* policy = rules::limits_of(batch.policies, request.name_space, queue, kind);
+      if (policy) turns.emplace_back(batch, request.name_space, queue, kind, *policy);
+    }
   }
   auto limit = static_cast<std::size_t>(std::max(request.limit, 0));
   ClaimOutcome outcome;
@@ -143,14 +143,10 @@ ClaimOutcome claim(const Batch& batch, const ClaimRequest& request) {
   }
 
   if (taken.size() < limit) {
-    for (const QueueTurn& turn : turns) {
-      const auto next_at = turn.next_at();
-      if (next_at && (!outcome.next_at || *next_at < *outcome.next_at)) outcome.next_at = next_at;
-    }
+    for (const QueueTurn& turn : turns) keep_earliest(outcome.next_at, turn.next_at());
   }
   std::sort(taken.begin(), taken.end(), [](const TaskDocument& one, const TaskDocument& other) {
-    const Execution &a = one.execution, &b = other.execution;
-    return std::tuple(b.priority, a.run_at, a.id) < std::tuple(a.priority, b.run_at, b.id);
+    return rules::rank_of(one.execution).goes_before(rules::rank_of(other.execution));
   });
   PageBudget budget;
   for (TaskDocument& document : taken) {

@@ -5,18 +5,22 @@
 
 namespace hapax::s3 {
 
-bool goes_before(const Hint& a, const Hint& b) {
-  return std::tuple(b.priority, a.time, a.id) < std::tuple(a.priority, b.time, b.id);
-}
-
-QueueTurn::QueueTurn(const Batch& batch, std::string name_space, std::string queue, Kind kind)
-    : batch_(batch),
-      name_space_(std::move(name_space)),
-      queue_(std::move(queue)),
-      kind_(kind),
-      policy_(kind == Kind::task ? batch.policies.of(name_space_, queue_) : QueuePolicy()) {
+QueueTurn::QueueTurn(const Batch& batch, std::string name_space, std::string queue, Kind kind,
+                     const QueuePolicy& policy)
+    : batch_(batch), name_space_(std::move(name_space)), queue_(std::move(queue)), kind_(kind), policy_(policy) {
   list_waiting();
 }
+
+namespace {
+
+bool goes_before(const Candidate& a, const Candidate& b) { return rank_of(a.hint).goes_before(rank_of(b.hint)); }
+
+std::optional<std::string> key_of(const Candidate& one) {
+  const std::string& key = one.hint.concurrency_key;
+  return key.empty() ? std::nullopt : std::optional(key);
+}
+
+}  // namespace
 
 void QueueTurn::add(const Listed& listed) {
   const auto hint = Hint::parse(listed.name);
@@ -49,16 +53,14 @@ void QueueTurn::list_waiting() {
     }
     if (next_run_at_) after = prefix + "now-";
   }
-  std::sort(candidates_.begin(), candidates_.end(),
-            [](const auto& a, const auto& b) { return goes_before(a.hint, b.hint); });
+  std::sort(candidates_.begin(), candidates_.end(), goes_before);
 }
 
 void QueueTurn::list_more() {
   const Listing listing = batch_.bucket.list(ready_prefix(name_space_, queue_, kind_), *more_after_);
   for (const Listed& listed : listing.objects) add(listed);
   more_after_ = listing.more ? std::optional(listing.objects.back().name) : std::nullopt;
-  std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(at_), candidates_.end(),
-            [](const auto& a, const auto& b) { return goes_before(a.hint, b.hint); });
+  std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(at_), candidates_.end(), goes_before);
 }
 
 void QueueTurn::load_object() {
@@ -113,71 +115,51 @@ void QueueTurn::verify_running() {
 
 void QueueTurn::restart() {
   at_ = 0;
-  taken_ = 0;
-  taken_with_key_ = false;
-  taken_by_key_.clear();
-  held_by_rate_ = false;
   chosen_.clear();
   if (!candidates_.empty()) {
     if (policy_.rate_limit && !object_loaded_) load_object();
     if (policy_.max_running && !running_listed_) list_running();
   }
-  rate_after_ = rate_;
+  limits_.emplace(policy_, *this, batch_.now, rate_);
 }
 
-std::int64_t QueueTurn::running_with(const std::string& key) const {
-  const auto taken = taken_by_key_.find(key);
-  return (taken == taken_by_key_.end() ? 0 : taken->second) +
-         std::count_if(running_.begin(), running_.end(),
+std::int64_t QueueTurn::running_with(const std::string& key) {
+  return std::count_if(running_.begin(), running_.end(),
                        [&](const auto& one) { return one.second.hint.concurrency_key == key; });
-}
-
-bool QueueTurn::out_of_rate() {
-  if (!policy_.rate_limit) return false;
-  RateState trial = rate_after_;
-  held_by_rate_ = take(*policy_.rate_limit, trial, batch_.now, 1) == 0;
-  if (held_by_rate_) rate_after_ = trial;  // under a changed limit
-  return held_by_rate_;
 }
 
 // The first one that was not passed, whatever the limits say. Names that were not listed yet may come before one that
 // was delayed.
 Candidate* QueueTurn::front() {
-  while (more_after_ && (at_ >= candidates_.size() || goes_before(*Hint::parse(*more_after_), candidates_[at_].hint)))
+  while (more_after_ &&
+         (at_ >= candidates_.size() || rank_of(*Hint::parse(*more_after_)).goes_before(rank_of(candidates_[at_].hint))))
     list_more();
   return at_ < candidates_.size() ? &candidates_[at_] : nullptr;
 }
 
-bool QueueTurn::is_full(const Candidate& one, bool& ended) const {
-  ended = policy_.max_running && std::ssize(running_) + taken_ >= *policy_.max_running;
-  const std::string& key = one.hint.concurrency_key;
-  return ended || (!key.empty() && running_with(key) >= policy_.concurrency_limit);
-}
-
 Candidate* QueueTurn::next() {
+  using Verdict = rules::QueueLimits::Verdict;
   while (Candidate* one = front()) {
-    if (!one->hint.concurrency_key.empty() && !running_listed_) list_running();
-    bool ended = false;
-    if (is_full(*one, ended) && !verified_) verify_running();
-    if (is_full(*one, ended)) {
-      if (ended) return nullptr;
-      ++at_;
-      continue;
+    const auto key = key_of(*one);
+    if (key && !running_listed_) list_running();
+    Verdict verdict = limits_->judge(key);
+    const bool is_full = verdict == Verdict::queue_is_full || verdict == Verdict::key_is_full;
+    if (is_full && !verified_) {
+      verify_running();
+      verdict = limits_->judge(key);
     }
-    return out_of_rate() ? nullptr : one;
+    if (verdict == Verdict::go) return one;
+    if (verdict != Verdict::key_is_full) return nullptr;
+    ++at_;
   }
   return nullptr;
 }
 
-void QueueTurn::take_next() {
+Candidate* QueueTurn::take_next() {
   Candidate* one = &candidates_[at_++];
   chosen_.push_back(one);
-  ++taken_;
-  if (!one->hint.concurrency_key.empty()) {
-    taken_with_key_ = true;
-    ++taken_by_key_[one->hint.concurrency_key];
-  }
-  if (policy_.rate_limit) take(*policy_.rate_limit, rate_after_, batch_.now, 1);
+  limits_->take(key_of(*one));
+  return one;
 }
 
 std::vector<Candidate*> QueueTurn::unread() {
@@ -185,7 +167,8 @@ std::vector<Candidate*> QueueTurn::unread() {
   for (Candidate* one : chosen_) {
     if (!one->document) unread.push_back(one);
   }
-  if (held_by_rate_ && at_ < candidates_.size() && !candidates_[at_].document) unread.push_back(&candidates_[at_]);
+  if (limits_->held_by_rate() && at_ < candidates_.size() && !candidates_[at_].document)
+    unread.push_back(&candidates_[at_]);
   return unread;
 }
 
@@ -198,18 +181,17 @@ void QueueTurn::drop_unclaimable() {
     const auto& hints = one.document->hints;
     const bool named = std::find(hints.begin(), hints.end(), one.listed.name) != hints.end();
     if (!named) left_over.push_back(one.listed);
-    const bool over = execution.deadline_at && *execution.deadline_at <= batch_.now;  // the next sweep times it out
-    return !named || over || execution.status != Status::pending;
+    return !named || rules::is_past_deadline(execution, batch_.now) || execution.status != Status::pending;
   });
   remove_if_left_over(batch_, left_over);
   chosen_.clear();
 }
 
 void QueueTurn::count_chosen() {
-  const bool has_limits = policy_.rate_limit || policy_.max_running || taken_with_key_;
-  const bool is_settled = held_by_rate_ && rate_after_ != rate_;  // under a changed limit: it refills from now on
-  if ((taken_ == 0 || !has_limits) && !is_settled) return;
-  const QueueDocument document{rate_after_, claims_ + 1};
+  const bool has_limits = policy_.rate_limit || policy_.max_running || limits_->any_taken_with_key();
+  const bool is_settled = limits_->held_by_rate() && limits_->rate() != rate_;  // under a changed limit: it refills now
+  if (!(limits_->any_taken() && has_limits) && !is_settled) return;
+  const QueueDocument document{limits_->rate(), claims_ + 1};
   refused_ = !batch_.bucket.put(Put{queue_name(name_space_, queue_), seal(write(document)), object_etag_});
 }
 
@@ -221,10 +203,7 @@ void QueueTurn::reload() {
 
 std::optional<Time> QueueTurn::next_at() const {
   std::optional<Time> earliest = next_run_at_;
-  if (held_by_rate_) {
-    const Time permit = next_permit(*policy_.rate_limit, rate_after_, batch_.now);
-    if (!earliest || permit < *earliest) earliest = permit;
-  }
+  if (limits_) keep_earliest(earliest, limits_->next_permit());
   return earliest;
 }
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/rate.h"
+#include "store/rules/claim.h"
 #include "store/s3/verbs.h"
 
 namespace hapax::s3 {
@@ -25,17 +25,21 @@ struct Candidate {
   bool is_damaged = false;  // it was read, and cannot be
 };
 
-bool goes_before(const Hint& a, const Hint& b);
+inline rules::Rank rank_of(const Hint& hint) { return {hint.priority, hint.time, hint.id}; }
 
-class QueueTurn {
+class QueueTurn final : public rules::RunningCounts {
  public:
-  QueueTurn(const Batch& batch, std::string name_space, std::string queue, Kind kind);
+  QueueTurn(const Batch& batch, std::string name_space, std::string queue, Kind kind, const QueuePolicy& policy);
 
   // Begins to choose anew. next() is the first that the limits let through, or null; take_next() counts it as handed
   // out.
   void restart();
   Candidate* next();
-  void take_next();
+  std::optional<rules::Rank> next_rank() {
+    const Candidate* one = next();
+    return one ? std::optional(rank_of(one->hint)) : std::nullopt;
+  }
+  Candidate* take_next();
 
   // What must be read before the choice is sure; empty if nothing.
   std::vector<Candidate*> unread();
@@ -57,15 +61,14 @@ class QueueTurn {
   void load_object();
   void list_running();
   void verify_running();
-  std::int64_t running_with(const std::string& key) const;
-  bool is_full(const Candidate& one, bool& ended) const;
-  bool out_of_rate();
+  std::int64_t running() override { return std::ssize(running_); }
+  std::int64_t running_with(const std::string& key) override;
   Candidate* front();
 
   const Batch& batch_;
   const std::string name_space_, queue_;
   const Kind kind_;
-  const QueuePolicy policy_;
+  const QueuePolicy& policy_;
 
   std::deque<Candidate> candidates_;  // due ones
   std::optional<std::string> more_after_;
@@ -79,11 +82,7 @@ class QueueTurn {
 
   // The choice so far.
   std::size_t at_ = 0;
-  std::int64_t taken_ = 0;
-  bool taken_with_key_ = false;
-  std::map<std::string, std::int64_t> taken_by_key_;
-  RateState rate_after_;
-  bool held_by_rate_ = false;
+  std::optional<rules::QueueLimits> limits_;
   std::vector<Candidate*> chosen_;
 };
 

@@ -2,11 +2,10 @@
 // waits for its time hides none of those behind it, and what is closed is never looked at.
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <map>
-#include <tuple>
 
-#include "core/rate.h"
 #include "core/transition.h"
 #include "store/rules/hand_out.h"
 #include "store/sqlite/run_tables.h"
@@ -18,50 +17,39 @@ namespace {
 
 constexpr std::int64_t kChunk = 64;  // candidates read ahead, where there are several queues
 
-void keep_earliest(std::optional<Time>& earliest, Time time) {
-  if (!earliest || time < *earliest) earliest = time;
-}
-
-const QueuePolicy kUnlimited;  // a turn is no task: the limits are of those
-
 constexpr std::int64_t kAboveAllPriorities = std::int64_t{std::numeric_limits<std::int32_t>::max()} + 1;
 
 }  // namespace
 
-bool Candidate::goes_before(const Candidate& other) const {
-  return std::tie(other.priority, run_at, id) < std::tie(priority, other.run_at, other.id);
-}
-
 // One queue during a claim: its due tasks in order, and what its limits still let through.
-class QueueTurn {
+class QueueTurn final : public rules::RunningCounts {
  public:
   QueueTurn(Claim& claim, Batch& batch, std::int64_t queue_no, const QueuePolicy& policy, std::int64_t chunk)
-      : claim_(claim), batch_(batch), queue_no_(queue_no), policy_(policy), chunk_(chunk) {
+      : claim_(claim), batch_(batch), queue_no_(queue_no), chunk_(chunk), limits_(policy, *this, batch.now) {
     if (policy.max_running) running_ = batch.tables.count_running(queue_no);
-    if (policy.rate_limit) rate_ = claim.load_rate(queue_no);
+    if (policy.rate_limit) limits_.set_rate(claim.load_rate(queue_no));
   }
 
   // The first due task that the limits let through, or null.
-  const Candidate* next() {
+  std::optional<rules::Rank> next_rank() {
+    using Verdict = rules::QueueLimits::Verdict;
     while (!loaded_) {
       const Candidate* candidate = head();
-      if (!candidate) return nullptr;
-      if (policy_.max_running && running_ >= *policy_.max_running) return end();
+      if (!candidate) return std::nullopt;
       loaded_ = batch_.tables.load_all(candidate->seq);
-      const auto& deadline = loaded_->execution.deadline_at;
-      const bool is_over = deadline && *deadline <= batch_.now;  // the next sweep times it out
-      if (is_over || loaded_->execution.damaged) {
-        loaded_.reset();
-        ++position_;
-      } else if (is_saturated(loaded_->execution)) {
-        batch_.tables.park(loaded_->seq);
-        loaded_.reset();
-        ++position_;
-      } else if (is_out_of_rate()) {
-        return end();
+      const Execution& task = loaded_->execution;
+      const bool is_passed_over = task.damaged || rules::is_past_deadline(task, batch_.now);
+      const Verdict verdict = is_passed_over ? Verdict::key_is_full : limits_.judge(task.concurrency_key);
+      if (verdict == Verdict::go) break;
+      if (verdict != Verdict::key_is_full) {
+        end();
+        return std::nullopt;
       }
+      if (!is_passed_over) batch_.tables.park(loaded_->seq);
+      loaded_.reset();
+      ++position_;
     }
-    return &candidates_[position_];
+    return candidates_[position_].rank;
   }
 
   // Of the task that next() gave.
@@ -71,35 +59,37 @@ class QueueTurn {
   Row take_next() {
     Row row = *std::exchange(loaded_, std::nullopt);
     ++position_;
-    ++running_;
-    if (policy_.rate_limit) {
-      take(*policy_.rate_limit, rate_, batch_.now, 1);
-      rate_changed_ = true;
-    }
+    limits_.take(row.execution.concurrency_key);
     return row;
   }
 
   void save_rate() {
-    if (rate_changed_) claim_.save_rate(queue_no_, rate_);
+    if (limits_.rate_changed()) claim_.save_rate(queue_no_, limits_.rate());
   }
 
   // When the clock alone may let another task through.
   std::optional<Time> next_at() {
-    std::optional<Time> earliest;
+    std::optional<Time> earliest = limits_.next_permit();
     std::optional<std::int64_t> priority = kAboveAllPriorities;
     while ((priority = priority_below(*priority))) {
       Run run(claim_.next_run_at_);
       if (run.bind(queue_no_).bind(*priority).bind(batch_.now).next()) keep_earliest(earliest, run.time(0));
     }
-    if (held_by_rate_) keep_earliest(earliest, next_permit(*policy_.rate_limit, rate_, batch_.now));
     return earliest;
   }
 
  private:
-  const Candidate* end() {
+  // Asked before any of that key is taken here.
+  std::int64_t running() override { return running_; }
+  std::int64_t running_with(const std::string& key) override {
+    const auto known = running_by_key_.find(key);
+    if (known != running_by_key_.end()) return known->second;
+    return running_by_key_[key] = batch_.tables.count_running(queue_no_, key);
+  }
+
+  void end() {
     ended_ = true;
     loaded_.reset();
-    return nullptr;
   }
 
   std::optional<std::int64_t> priority_below(std::int64_t priority) {
@@ -131,43 +121,26 @@ class QueueTurn {
     run.bind(queue_no_).bind(priority_).bind(batch_.now).bind(after_.run_at).bind(after_.id).bind(chunk_);
     while (run.next()) {
       candidates_.push_back(
-          {static_cast<std::int32_t>(priority_), run.time(0), run.bytes<ExecutionId>(1), run.int64(2)});
+          {{static_cast<std::int32_t>(priority_), run.time(0), run.bytes<ExecutionId>(1)}, run.int64(2)});
     }
     level_done_ = std::ssize(candidates_) < chunk_;
-    if (!candidates_.empty()) after_ = candidates_.back();
-  }
-
-  bool is_saturated(const Execution& task) {
-    return task.concurrency_key &&
-           batch_.tables.count_running(queue_no_, *task.concurrency_key) >= policy_.concurrency_limit;
-  }
-
-  bool is_out_of_rate() {
-    if (!policy_.rate_limit) return false;
-    RateState trial = rate_;
-    held_by_rate_ = take(*policy_.rate_limit, trial, batch_.now, 1) == 0;
-    if (held_by_rate_ && trial != rate_) {  // under a changed limit
-      rate_ = trial;
-      rate_changed_ = true;
-    }
-    return held_by_rate_;
+    if (!candidates_.empty()) after_ = candidates_.back().rank;
   }
 
   Claim& claim_;
   Batch& batch_;
   std::int64_t queue_no_;
-  const QueuePolicy& policy_;
   std::int64_t chunk_;
   std::int64_t running_ = 0;
-  RateState rate_;
-  bool rate_changed_ = false, held_by_rate_ = false;
+  std::map<std::string, std::int64_t> running_by_key_;
+  rules::QueueLimits limits_;
 
   std::int64_t priority_ = kAboveAllPriorities;
   bool level_done_ = true, ended_ = false;
-  Candidate after_;
+  rules::Rank after_;
   std::vector<Candidate> candidates_;
   std::size_t position_ = 0;
-  std::optional<Row> loaded_;  // the candidate at position_, if next() found that it may go
+  std::optional<Row> loaded_;  // the candidate at position_, if it may go
 };
 
 Claim::Claim(Connection& db)
@@ -210,26 +183,21 @@ ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
   const std::int64_t chunk = request.queues.size() == 1 && !(request.tasks && request.workflows)
                                  ? std::max<std::int64_t>(limit, 1)
                                  : std::min(kChunk, limit + 1);
-  std::vector<QueueTurn> turns;
-  turns.reserve(request.queues.size() * 2);
+  std::deque<QueueTurn> turns;
+  std::vector<QueueTurn*> queues;
   for (const std::string& queue : request.queues) {
-    const QueuePolicy& policy = batch.policies.of(request.name_space, queue);
-    if (policy.paused) continue;
     for (const Kind kind : {Kind::task, Kind::workflow}) {
       if (!(kind == Kind::task ? request.tasks : request.workflows)) continue;
-      const auto queue_no = batch.tables.find_queue(request.name_space, queue, kind);
-      if (queue_no) turns.emplace_back(*this, batch, *queue_no, kind == Kind::task ? policy : kUnlimited, chunk);
+      const QueuePolicy* policy = rules::limits_of(batch.policies, request.name_space, queue, kind);
+      const auto queue_no = policy ? batch.tables.find_queue(request.name_space, queue, kind) : std::nullopt;
+      if (queue_no) queues.push_back(&turns.emplace_back(*this, batch, *queue_no, *policy, chunk));
     }
   }
 
   ClaimOutcome outcome;
   PageBudget budget;
   while (std::ssize(outcome.executions) < limit) {
-    QueueTurn* first = nullptr;
-    for (QueueTurn& turn : turns) {
-      const Candidate* candidate = turn.next();
-      if (candidate && (!first || candidate->goes_before(*first->next()))) first = &turn;
-    }
+    QueueTurn* first = rules::first_of(queues);
     if (!first) break;
     PageBudget with_next = budget;
     outcome.more = !with_next.take(first->payload_bytes());
@@ -249,8 +217,7 @@ ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
   const bool fewer = std::ssize(outcome.executions) < limit;
   for (QueueTurn& turn : turns) {
     turn.save_rate();
-    const auto next_at = fewer ? turn.next_at() : std::nullopt;
-    if (next_at) keep_earliest(outcome.next_at, *next_at);
+    if (fewer) keep_earliest(outcome.next_at, turn.next_at());
   }
   return outcome;
 }

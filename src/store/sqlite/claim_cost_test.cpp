@@ -2,8 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include "store/rules/finish.h"
 #include "store/sqlite/schema.h"
-#include "store/sqlite/verbs.h"
+#include "store/sqlite/sqlite_rows.h"
 #include "support/manual_clock.h"
 #include "support/task.h"
 #include "support/temp_dir.h"
@@ -23,7 +24,7 @@ class ClaimCost : public testing::Test {
 
   void submit(int count) {
     Batch batch{*tables, policies, clock.now()};
-    for (int i = 0; i < count; ++i) sqlite::submit(batch, Task("t").key("k" + std::to_string(submitted++)));
+    for (int i = 0; i < count; ++i) SqliteRows(batch).submit(Task("t").key("k" + std::to_string(submitted++)));
   }
 
   // How many steps of SQLite's machine it takes to claim 10 tasks and to finish them.
@@ -36,7 +37,10 @@ class ClaimCost : public testing::Test {
     sqlite3_progress_handler(
         db().handle(), 1, [](void* count) { return ++*static_cast<std::int64_t*>(count), 0; }, &steps);
     const ClaimOutcome outcome = claim(batch, request);
-    for (const Execution& execution : outcome.executions) finish(batch, {token_of(execution), Report::Completed{"1"}});
+    for (const Execution& execution : outcome.executions) {
+      SqliteRows rows(batch);
+      rules::finish(rows, {token_of(execution), Report::Completed{"1"}});
+    }
     sqlite3_progress_handler(db().handle(), 0, nullptr, nullptr);
     EXPECT_EQ(outcome.executions.size(), 10U);
     return steps;

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "store/sqlite/schema.h"
-#include "store/sqlite/verbs.h"
+#include "store/sqlite/sqlite_rows.h"
 #include "support/manual_clock.h"
 #include "support/task.h"
 #include "support/temp_dir.h"
@@ -26,7 +26,7 @@ class ListCost : public testing::Test {
 
   void submit(const Submission& submission) {
     Batch batch{*tables, policies, clock.now()};
-    sqlite::submit(batch, submission);
+    SqliteRows(batch).submit(submission);
   }
 
   // Thousands of another namespace's, newer than all that is there, in every status and with the same key and type.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/rate.h"
+#include "store/rules/claim.h"
 #include "store/rules/returned_permits.h"
 #include "store/rules/rows.h"
 #include "store/sqlite/tables.h"
@@ -18,14 +19,9 @@ std::set<ExecutionId> hand_out(Batch& batch, Waiters& waiters, const std::set<Ex
 // Writes something without meaning.
 void write_check(Batch& batch);
 
-// An execution's place in the order of claiming.
 struct Candidate {
-  std::int32_t priority = 0;
-  Time run_at;
-  ExecutionId id;
+  rules::Rank rank;
   std::int64_t seq = 0;
-
-  bool goes_before(const Candidate& other) const;
 };
 
 class Claim {
