@@ -1,5 +1,4 @@
-// The app: a store or a server opened by its URL, the tasks and workflows that this program knows, and the verbs on
-// them.
+// The app: a store or a server opened by its URL, this program's tasks and workflows, and the verbs on them.
 //
 //   auto app = hapax::open("sqlite:orders.db");            // or memory:, postgres://…, s3://…, http://127.0.0.1:7373
 //   app.task("charge_card", charge_card, {.queue = "payments"});
@@ -7,10 +6,10 @@
 //   app.work();                                            // here, or in another process
 //   auto charge = handle.result<std::string>();
 //
-// Say it twice, it happens once: the second submit with the same key gives the handle of the first one's task.
+// Say it twice, it happens once: the second submit with the same key returns the handle of the first one's task.
 //
-// An App is a handle to shared state: copies are cheap and mean the same. All methods may be called from any thread;
-// task() and workflow() before work(). Whatever goes wrong is thrown as hapax::Error.
+// An App is a handle to shared state: copies are cheap and refer to the same app. All methods may be called from any
+// thread; task() and workflow() before work(). Every error is thrown as hapax::Error.
 #pragma once
 
 #include <chrono>
@@ -52,9 +51,9 @@ struct BatchItem {
 
 class App {
  public:
-  // Declares a task: from now on work() runs `function` for tasks of that type, and submit() takes the function for its
-  // name. A task is any callable that takes at most two parameters, in this order: a TaskContext&, and the input by
-  // value or by reference to const. What it returns is the result.
+  // Declares a task: from now on work() runs `function` for tasks of that type, and submit() accepts the function
+  // instead of its name. A task is any callable with at most two parameters, in this order: a TaskContext&, and the
+  // input by value or by reference to const. Its return value is the result.
   //
   //   std::string charge_card(const Order&);
   //   app.task("send_mail", [](hapax::TaskContext& context, const Mail& mail) { … });
@@ -65,7 +64,7 @@ class App {
     return *this;
   }
 
-  // Declares what runs for every type that has no task of its own: JSON text in, JSON text out ("" for nothing).
+  // Declares a handler for every type without its own task: JSON text in, JSON text out ("" for nothing).
   App& any_task(detail::Handler handler, TaskOptions options = {}) {
     declare("", std::move(options), std::move(handler), nullptr);
     return *this;
@@ -97,8 +96,8 @@ class App {
     return start_json(type_of(reinterpret_cast<const void*>(function)), workflow_id, to_json(input), options);
   }
 
-  // The same without waiting, as submit_async() is; WorkflowHandle::when_closed() tells of the end in the same way, and
-  // of a start that failed, too.
+  // The same without waiting, like submit_async(). WorkflowHandle::when_closed() reports the end in the same way, and
+  // also a start that failed.
   //
   //   app.start_async("process_order", "order-456", order, {}, [](const hapax::WorkflowHandle& handle) {
   //     handle.when_closed([](const hapax::WorkflowHandle& closed) {
@@ -112,11 +111,11 @@ class App {
     start_json_async(type, workflow_id, to_json(input), options, std::move(started));
   }
 
-  // The workflow of that id, wherever it was started. Throws WorkflowNotFound where there is none.
+  // The workflow of that id, wherever it was started. Throws WorkflowNotFound if there is none.
   WorkflowHandle find_workflow(std::string_view workflow_id);
 
   // Submits a task and returns when it is durable. If its identity was submitted before, nothing happens and the handle
-  // is the existing task's: Handle::created() tells. The same key with another input throws IdempotencyConflict.
+  // is the existing task's: Handle::created() says which. The same key with another input throws IdempotencyConflict.
   template <class Input>
   Handle submit(std::string_view type, const Input& input, const SubmitOptions& options = {}) {
     return submit_json(type, to_json(input), options);
@@ -129,10 +128,10 @@ class App {
     return submit_json(type_of(reinterpret_cast<const void*>(function)), to_json(input), options);
   }
 
-  // The same without waiting: for a caller that has many under way and no thread for each. `done` is called once, with
-  // a handle that throws on use what submit() would have thrown, and that is good as long as this app. It is called on
-  // a thread of the app's, so it must not block or throw, but it may submit the next one. An app that is closed
-  // meanwhile calls it before it is gone. What is wrong with the call itself is thrown at once.
+  // The same without waiting: for a caller with many submissions in flight and no thread for each. `done` is called
+  // once, with a handle that throws on use what submit() would have thrown, and that is valid as long as this app. It
+  // is called on one of the app's threads, so it must not block or throw, but it may submit the next one. An app that
+  // is closed before calls it first. An error in the call itself is thrown at once.
   //
   //   app.submit_async("charge_card", order, hapax::key("charge-order-456"), [](const hapax::Handle& handle) { … });
   using Done = std::function<void(Handle)>;
@@ -146,31 +145,30 @@ class App {
     submit_json_async(type_of(reinterpret_cast<const void*>(function)), to_json(input), options, std::move(done));
   }
 
-  // Up to 1,000 at once, in one commit. In order; the first of two equal identities creates, the second finds it. An
-  // item that is refused throws when its handle is used, and does not keep the others from being submitted.
+  // Up to 1,000 at once, in one commit. In order; the first of two equal identities creates, the second finds it. A
+  // refused item throws when its handle is used, and does not keep the others from being submitted.
   std::vector<Handle> submit_batch(const std::vector<BatchItem>& items);
 
-  // Submits inside a transaction that the caller began on a SQLite connection of its own to the file this app has open:
-  // the task exists if and only if the caller commits. Only for sqlite: URLs. The handle is good after the commit.
+  // Submits inside a transaction that the caller began on its own SQLite connection to the file this app has open: the
+  // task exists if and only if the caller commits. Only for sqlite: URLs. The handle is valid after the commit.
   template <class Input>
   Handle submit_in(sqlite3* connection, std::string_view type, const Input& input, const SubmitOptions& options = {}) {
     return submit_json_in(connection, type, to_json(input), options);
   }
 
-  // The same on a PGconn* of the caller's to the database of this app's postgres:// URL: blocking, not in pipeline
-  // mode.
+  // The same on the caller's own PGconn* to the database of this app's postgres:// URL: blocking, not in pipeline mode.
   template <class Input>
   Handle submit_in(pg_conn* connection, std::string_view type, const Input& input, const SubmitOptions& options = {}) {
     return submit_json_in(connection, type, to_json(input), options);
   }
 
-  // The task of that id, wherever it was submitted. Throws TaskNotFound where there is none.
+  // The task of that id, wherever it was submitted. Throws TaskNotFound if there is none.
   Handle find(std::string_view id);
 
-  // Runs tasks and workflows until stop() is called, or SIGTERM or SIGINT comes: then it finishes what runs, reports
-  // it, and returns. Leases are renewed from a thread of its own, so a handler may take as long as it likes. A store or
-  // server that is away for a while is waited for; one that will never let it work (a wrong token, a damaged file) ends
-  // it with an Error.
+  // Runs tasks and workflows until stop() is called, or SIGTERM or SIGINT arrives: then it finishes what runs, reports
+  // it, and returns. A separate thread renews leases, so a handler may take as long as it likes. work() waits for a
+  // store or server that is down for a while; one that will never work (a wrong token, a damaged file) ends it with an
+  // Error.
   void work(const WorkOptions& options = {});
 
   // Makes work() return as on SIGTERM. May be called from any thread and from a handler.

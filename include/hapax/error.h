@@ -8,9 +8,8 @@
 
 namespace hapax {
 
-// Something that was asked of Hapax did not come about. `code` is the word of the HTTP API for it: IdempotencyConflict,
-// TaskAlreadyExists, TaskAlreadyCompleted, InvalidRequest, TaskNotFound, StoreUnavailable, … what() is a sentence for
-// people.
+// A request to Hapax failed. `code` is the error code of the HTTP API: IdempotencyConflict, TaskAlreadyExists,
+// TaskAlreadyCompleted, InvalidRequest, TaskNotFound, StoreUnavailable, … what() is a sentence for people.
 class Error : public std::runtime_error {
  public:
   Error(std::string code, const std::string& message, bool safe_to_retry = false)
@@ -18,7 +17,7 @@ class Error : public std::runtime_error {
 
   const std::string& code() const { return code_; }
 
-  // The same call again may work, and with an idempotency key it cannot do the work twice.
+  // The same call may work later, and with an idempotency key it cannot do the work twice.
   bool safe_to_retry() const { return safe_to_retry_; }
 
  private:
@@ -26,9 +25,9 @@ class Error : public std::runtime_error {
   bool safe_to_retry_;
 };
 
-// Thrown by Handle::result(): the task was closed without a result. code() is TaskFailed, TaskCancelled or
-// TaskTimedOut, of a workflow WorkflowFailed, WorkflowCancelled or WorkflowTimedOut; `type` and what() are those of the
-// last attempt's error.
+// Thrown by Handle::result(): the task closed without a result. code() is TaskFailed, TaskCancelled or TaskTimedOut, of
+// a workflow WorkflowFailed, WorkflowCancelled or WorkflowTimedOut; `type` and what() are those of the last attempt's
+// error.
 class TaskFailed : public Error {
  public:
   TaskFailed(std::string code, std::string type, const std::string& message)
@@ -76,14 +75,14 @@ class StepFailed : public Error {
   std::string name_, pointer_;
 };
 
-// For handlers: thrown when trying again is of no use (the card was declined). The task fails at once, whatever
+// For handlers: throw it when trying again is useless (the card was declined). The task fails at once, whatever
 // attempts are left. Any other exception means: try again later.
 class FinalError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// For handlers: thrown to acknowledge a cancel that TaskContext::cancel_requested() told of.
+// For handlers: throw it to acknowledge a cancel that TaskContext::cancel_requested() reported.
 class Cancelled : public std::runtime_error {
  public:
   Cancelled() : std::runtime_error("cancelled on request") {}

@@ -1,4 +1,4 @@
-// Hapax, whole: include this.
+// All of Hapax: include this.
 #pragma once
 
 #include "hapax/app.h"

@@ -1,12 +1,12 @@
-// How C++ values become JSON and come back.
+// C++ values to JSON and back.
 //
-// Understood: bool, integers, floating point, std::string, enums and structs described with Boost.Describe,
+// Supported: bool, integers, floating point, std::string, enums and structs described with Boost.Describe,
 // std::optional, std::vector, std::array, std::map with string keys, std::pair and std::tuple (as arrays),
-// std::variant, and boost::json::value for whatever has no type of its own. void and std::monostate are "nothing".
+// std::variant, and boost::json::value for anything else. void and std::monostate are "nothing".
 //
-// Reading a struct takes what it knows: members that the struct does not have are passed over, and an absent member
-// keeps its default if it is a std::optional. So a field can be added while older tasks are still waiting. Any other
-// mismatch throws Error with the code InvalidJson and the place: "/items/3/price: expected a number, got a string".
+// Reading a struct ignores members that the struct does not have, and an absent member keeps its default if it is a
+// std::optional. So a field can be added while older tasks are still waiting. Any other mismatch throws Error with the
+// code InvalidJson and the place: "/items/3/price: expected a number, got a string".
 #pragma once
 
 #include <string>

@@ -19,7 +19,7 @@ struct OpenOptions {
 };
 
 // Of a task type, when it is declared to the app. `queue` is where it waits unless the submission says otherwise, and
-// where App::work() looks for it.
+// where App::work() claims it.
 struct TaskOptions {
   std::string queue = "default";
 };
@@ -35,10 +35,10 @@ struct RetryOptions {
   std::optional<Milliseconds> max = {};      // and where it stops growing (60 s)
 };
 
-// Of one submission. What is absent, the type's settings decide, then the queue's, then the server's.
+// Of one submission. The type's settings decide what is absent, then the queue's, then the server's.
 struct SubmitOptions {
   std::optional<std::string> key = {};    // the idempotency key: your name for this one intent
-  std::optional<std::string> scope = {};  // "type" (default), "queue", "global", or a name of your own
+  std::optional<std::string> scope = {};  // "type" (default), "queue", "global", or a custom name
   std::optional<std::string> queue = {};
 
   std::optional<std::string> identity = {};  // "caller_provided", "strict", "contextual", "always_unique"
@@ -55,30 +55,30 @@ struct SubmitOptions {
   std::optional<Milliseconds> timeout = {};   // of one attempt
   std::optional<Milliseconds> deadline = {};  // of all attempts together, from now
   std::optional<std::string> concurrency_key = {};
-  bool dry_run = false;  // tell what would happen, and change nothing
+  bool dry_run = false;  // say what would happen, and change nothing
 
-  // Of the submission itself; drawn anew if absent. Sent again under its id, as after an error that leaves the outcome
-  // unknown, it gets its first answer again, with a key or without.
+  // The id of the submission; drawn if absent. Sent again under its id, for example after an error that leaves the
+  // outcome unknown, it gets its first answer again, with or without a key.
   std::optional<std::string> id = {};
 };
 
 // Draws an id for SubmitOptions: a UUID of version 7.
 std::string new_id();
 
-// The usual one, short: app.submit("charge_card", order, hapax::key("order-456")).
+// Shorthand for the usual case: app.submit("charge_card", order, hapax::key("order-456")).
 inline SubmitOptions key(std::string idempotency_key) { return {.key = std::move(idempotency_key)}; }
 
 struct WorkOptions {
-  std::size_t threads = 4;               // handlers and turns of workflows that run at once
+  std::size_t threads = 4;               // handlers and turns that run at once
   std::vector<std::string> queues = {};  // empty: those of the declared tasks and workflows
   std::string name = {};                 // of this worker, shown with the tasks it runs; empty: host and pid
-  Milliseconds lease{60'000};            // a worker that is not heard of for so long has died
+  Milliseconds lease{60'000};            // a worker without a heartbeat for this long counts as dead
   bool handle_signals = true;            // SIGTERM and SIGINT drain: finish what runs, claim nothing more, return
-  std::optional<Milliseconds> until_idle_for = {};  // return when there was nothing to do for so long
+  std::optional<Milliseconds> until_idle_for = {};  // return when there was nothing to do for this long
 
-  // Workflows that wait are kept in memory, up to so many, the latest ones: they go on from where they are. Others are
-  // replayed from the start of their history. Each has a stack of so many bytes; only what it uses of that is memory.
-  // With 0, every turn is replayed, and no step is run within the turn that asks for it.
+  // The latest waiting workflows are kept in memory, up to this many, and continue from where they are. Others are
+  // replayed from the start of their history. Each has a stack of this many bytes, of which only the used part takes
+  // memory. With 0, every turn is replayed, and no step runs within the turn that asks for it.
   std::size_t kept_workflows = 1000;
   std::size_t workflow_stack_bytes = 256 * 1024;
 };

@@ -1,4 +1,4 @@
-// For tests of workflows: an app of its own in memory, on a clock that skips what nobody would want to wait for.
+// For tests of workflows: an app in memory, on a clock that skips the waiting.
 //
 //   hapax::testing::TestApp app;
 //   app.task("charge_card", [](const Order&) { return std::string("paid"); });
@@ -7,10 +7,9 @@
 //   app.run_until_closed(handle);                       // twelve months, in some milliseconds
 //   EXPECT_EQ(handle.result<int>(), 12);
 //
-// It is an App like any other, but for this: nothing runs by itself. What is to be run is run on the thread that calls
-// one of the functions below, one after the other and in the same order every time; when nothing can go on, the time
-// moves on to when something can. So Handle::result() and its like are for what is closed: they would wait for ever for
-// what nobody runs.
+// It is an App like any other, except that nothing runs by itself. The functions below run everything on the calling
+// thread, one after the other and in the same order every time. When nothing can continue, the time moves on to when
+// something can. So call Handle::result() and the like only on what is closed: otherwise they would wait forever.
 #pragma once
 
 #include <chrono>
@@ -21,13 +20,13 @@
 namespace hapax::testing {
 
 struct TestOptions {
-  // Every turn begins at the start of the workflow's code, as after the death of a worker: what is not deterministic is
+  // Every turn begins at the start of the workflow's code, as after the death of a worker, so that non-determinism is
   // found.
   bool replay_every_turn = true;
 
   std::chrono::system_clock::time_point starts_at{std::chrono::seconds(1'767'225'600)};  // 2026-01-01T00:00:00Z
 
-  // Attempts and turns that one call runs at most: a workflow that never ends must not keep a test from ending.
+  // The most attempts and turns that one call runs: a workflow that never ends must not keep a test from ending.
   std::size_t limit = 100'000;
 };
 
@@ -38,15 +37,15 @@ class TestApp : public App {
   std::chrono::system_clock::time_point now() const;
 
   // Runs until it is closed, and moves the time on as needed. Throws Error with the code NothingToDo if it waits for
-  // what does not come by itself (a signal), and with the codes NonDeterminism or UnknownWorkflowType if the code of a
-  // workflow does not fit.
+  // something that does not happen by itself (a signal), and with the codes NonDeterminism or UnknownWorkflowType if
+  // the code of a workflow does not fit.
   void run_until_closed(const WorkflowHandle& handle);
   void run_until_closed(const Handle& handle);
 
-  // Runs what can be run at this moment. Throws as above if code does not fit.
+  // Runs what can run at this moment. Throws as above if code does not fit.
   void run();
 
-  // Lets so much time pass, and runs what becomes due, each at its time.
+  // Lets this much time pass, and runs what becomes due, each at its time.
   void advance(Milliseconds duration);
 
  private:

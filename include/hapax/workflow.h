@@ -1,4 +1,4 @@
-// A workflow from both ends: the context of its code, the handle of who started it.
+// A workflow from both ends: the context of its code, the starter's handle.
 //
 //   Receipt process_order(hapax::Context& ctx, const Order& order) {
 //     auto payment = ctx.run(charge_card, order, hapax::key("payment-" + std::to_string(order.id)));
@@ -6,19 +6,19 @@
 //     return {payment};
 //   }
 //
-// A workflow is a plain function. It survives whatever happens to its worker: its code is run again from the start, and
-// everything it asked its Context for before is answered from its history, so that it comes to where it was. Therefore
+// A workflow is a plain function that survives its worker: its code runs again from the start, and everything it asked
+// its Context for before is answered from its history, so that it reaches the same point. Therefore
 //
 // - given the same answers, the code must ask for the same things in the same order. Clocks, random numbers, files and
 //   the network are for tasks, or for Context::now(), random(), uuid() and side_effect();
-// - the code must not block and should not take long: waiting is what the Context is for;
-// - a change of the code that a running workflow would notice needs Context::version(). Without, the workflow is left
-//   suspended with the error NonDeterminism, and goes on when a worker has code that fits again;
+// - the code must not block and should not take long: wait through the Context;
+// - a change of the code that a running workflow would notice needs Context::version(). Without it, the workflow stays
+//   suspended with the error NonDeterminism, and continues when a worker has matching code again;
 // - the Context is used on the thread that runs the function, and neither by destructors nor behind a noexcept.
 //
-// A workflow that waits costs its worker some memory at most: when that is needed for others, the function's stack is
-// unwound by an exception that is no std::exception. Code that catches (...) throws it on; whatever it asks the Context
-// for instead is refused by the same exception.
+// A waiting workflow costs its worker only memory. When the memory is needed for others, the function's stack is
+// unwound by an exception that is not a std::exception. Code that catches (...) must rethrow it; any further call to
+// the Context throws the same exception.
 #pragma once
 
 #include <chrono>
@@ -47,13 +47,13 @@ namespace detail {
 class WorkflowHandleState;
 class WorkflowRun;
 
-// What stands for a result in a tuple or vector: nothing needs a value there.
+// Stands for a result in a tuple or vector: "nothing" needs a value there.
 template <class T>
 using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 }  // namespace detail
 
-// What a workflow has asked for and does not wait for yet. A plain value: copies mean the same; good within the
-// function.
+// What a workflow has asked for and does not wait for yet. A plain value: copies refer to the same step; valid within
+// the function.
 template <class T>
 class Future {
  public:
@@ -70,15 +70,14 @@ class Future {
 
 class Context {
  public:
-  // Runs a task and waits for its result; start() runs it and goes on. The function must have been declared with
-  // App::task(), by its name any type will do, whichever worker has it: ctx.run<std::string>("charge_card", order).
+  // Runs a task and waits for its result; start() runs it and continues. The function must have been declared with
+  // App::task(); by name, any type works that some worker has: ctx.run<std::string>("charge_card", order).
   //
-  // A task is run once for this step, however often the workflow is replayed. With hapax::key() the rules of
-  // idempotency hold beyond the workflow: a task that was completed under that key yields its stored result without
-  // being run again.
+  // A task runs once for this step, however often the workflow is replayed. With hapax::key() the rules of idempotency
+  // hold beyond the workflow: a task that was completed under that key returns its stored result without running again.
   //
   // Throws StepFailed when the task has failed (attempts and retries are the task's own), was cancelled or timed out,
-  // or when its result is not of the type that is asked for.
+  // or when its result does not have the requested type.
   template <class Result = void, class Input = std::nullptr_t>
   Result run(std::string_view type, const Input& input = {}, const SubmitOptions& options = {}) {
     return start<Result>(type, input, options).get();
@@ -100,8 +99,8 @@ class Context {
     return {*this, start_task(type_of(reinterpret_cast<const void*>(function)), to_json(input), options)};
   }
 
-  // Runs another workflow as a step of this one. hapax::key() gives it a workflow id of your own; without, it has one
-  // that is derived from this run. It is cancelled with this workflow.
+  // Runs another workflow as a step of this one. hapax::key() gives it your own workflow id; without, it has one
+  // derived from this run. It is cancelled with this workflow.
   template <class Result = void, class Input = std::nullptr_t>
   Result run_workflow(std::string_view type, const Input& input = {}, const SubmitOptions& options = {}) {
     return start_workflow<Result>(type, input, options).get();
@@ -123,9 +122,9 @@ class Context {
     return {*this, start_child(type_of(reinterpret_cast<const void*>(function)), to_json(input), options)};
   }
 
-  // Waits for all of them, whatever comes of each, and gives their results in order; nothing for those without one.
-  // Then throws StepFailed for the first in order that did not complete. Start each in a statement of its own: in which
-  // order the arguments of one call are evaluated is the compiler's choice, and steps have an order.
+  // Waits for all of them, whatever their outcomes, and returns their results in order; nothing for those without one.
+  // Then throws StepFailed for the first in order that did not complete. Start each in a separate statement: the
+  // compiler chooses the order in which the arguments of one call are evaluated, and steps have an order.
   template <class T>
   auto all(const std::vector<Future<T>>& futures) {
     wait_all(steps_of(futures));
@@ -145,8 +144,8 @@ class Context {
     return {value_of(futures)...};
   }
 
-  // Waits until something has come of one of them, and says which: its place among the arguments. If of several, the
-  // one that was first. The others go on; a wait for a signal still takes the next signal of its name.
+  // Waits until one of them has an outcome, and returns its index among the arguments; of several, the earliest. The
+  // others continue; a wait for a signal still takes the next signal of its name.
   template <class T>
   std::size_t any(const std::vector<Future<T>>& futures) {
     return wait_any(steps_of(futures));
@@ -157,15 +156,15 @@ class Context {
     return wait_any({futures.step_...});
   }
 
-  // Sleeps, for months if need be: nothing is kept running meanwhile. start_sleep() is a timer for any().
+  // Sleeps, for months if need be: nothing runs during that time. start_sleep() is a timer for any().
   void sleep(Milliseconds duration) { start_sleep(duration).get(); }
   void sleep_until(std::chrono::system_clock::time_point time) { start_sleep_until(time).get(); }
   Future<void> start_sleep(Milliseconds duration) { return {*this, start_timer(duration)}; }
   Future<void> start_sleep_until(std::chrono::system_clock::time_point time) { return {*this, start_timer(time)}; }
 
-  // Waits for a signal of that name (WorkflowHandle::signal) and gives what came with it. One that came earlier is
-  // taken, each once, in the order they came. With a time-out: nothing, if none has come by then. A payload that is no
-  // T throws StepFailed; the signal is taken all the same.
+  // Waits for a signal of that name (WorkflowHandle::signal) and returns its payload. A signal that arrived earlier is
+  // taken, each once, in their order. With a time-out: nothing, if none has arrived by then. A payload that is not a T
+  // throws StepFailed; the signal is taken anyway.
   template <class T = void>
   T wait_signal(std::string_view name) {
     return start_wait_signal<T>(name).get();
@@ -186,10 +185,10 @@ class Context {
     return {*this, start_signal_wait(name, std::nullopt)};
   }
 
-  // What differs from one run of the code to the next, recorded so that a replay gets the same: the time (of the
-  // store's clock, as it was when this turn began), a random number, a version 4 UUID, or whatever `function` returns.
-  // That must be quick, and must not use the Context; it is called again if the worker dies before its result is
-  // stored. What it throws is recorded, too, and thrown as StepFailed.
+  // Values that differ between runs of the code, recorded so that a replay gets the same: the time (of the store's
+  // clock, when this turn began), a random number, a version 4 UUID, or whatever `function` returns. The function must
+  // be quick and must not use the Context; it is called again if the worker dies before its result is stored. What it
+  // throws is recorded, too, and thrown as StepFailed.
   std::chrono::system_clock::time_point now();
   std::uint64_t random();
   std::string uuid();
@@ -201,16 +200,16 @@ class Context {
     return read_step<Result>(last_step(), value);
   }
 
-  // Asks which version of the code this workflow is on, where the code was changed while workflows were running:
+  // Asks which version of the code this workflow is on, if the code was changed while workflows were running:
   //
   //   if (ctx.version("ship-before-charge") == 0) { …as it was before… } else { … }
   //
-  // Gives 0 if the workflow had come past this place before the question was there, otherwise `current`, for good. Each
+  // Returns 0 if the workflow had passed this point before the question was added, otherwise `current`, for good. Each
   // place that asks is decided by itself.
   std::int32_t version(std::string_view change, std::int32_t current = 1);
 
-  // Ends this run and begins the next one, of the same type and workflow id, with this input and an empty history: what
-  // a workflow that goes on for ever does now and then.
+  // Ends this run and begins the next one, of the same type and workflow id, with this input and an empty history. For
+  // workflows that run forever.
   template <class Input>
   [[noreturn]] void continue_as_new(const Input& input) {
     continue_as(to_json(input));
@@ -219,7 +218,7 @@ class Context {
   std::string workflow_id() const;
   std::string run_id() const;
 
-  // Whether the code is going over what it did before. For logs only: nothing that it asks for may depend on it.
+  // Whether the code is being replayed. For logs only: no command may depend on it.
   bool is_replaying() const;
 
  private:
@@ -239,7 +238,7 @@ class Context {
   void wait_all(const std::vector<std::int32_t>& steps);
   std::size_t wait_any(const std::vector<std::int32_t>& steps);
   std::string result_json(std::int32_t step);
-  std::optional<std::string> signal_json(std::int32_t step);  // absent: its time was over
+  std::optional<std::string> signal_json(std::int32_t step);  // absent: it timed out
   std::string record(std::string_view name, const std::function<std::string()>& function);
   std::int32_t last_step() const;  // that was asked for
   [[noreturn]] void step_mismatch(std::int32_t step, const std::string& pointer, const std::string& message) const;
@@ -280,24 +279,24 @@ T Future<T>::get() const {
   return context_->read_step<T>(step_, context_->result_json(step_));
 }
 
-// A workflow that was started. Copies are cheap and mean the same; good as long as its App. It stands for the workflow
-// id: for the run that is the latest when it is asked.
+// A started workflow. Copies are cheap and refer to the same workflow; valid as long as its App. It stands for the
+// workflow id: for the latest run at the time of a call.
 class WorkflowHandle {
  public:
   std::string workflow_id() const;
 
-  // The run that this start created or found; created() says which, deduplicated_from() since when it was there.
+  // The run that this start created or found; created() says which, deduplicated_from() says since when it exists.
   std::string run_id() const;
   bool created() const;
   std::optional<std::chrono::system_clock::time_point> deduplicated_from() const;
 
-  // As it is now: "pending", "running", "suspended" (it waits), "completed", "failed", "cancelled", "timed_out".
+  // Its status now: "pending", "running", "suspended" (it waits), "completed", "failed", "cancelled", "timed_out".
   std::string status() const;
 
-  // Waits until the workflow is closed, over all runs that it continues as; at most so long. False: it is still open.
+  // Waits until the workflow is closed, over all runs that it continues as; at most this long. False: it is still open.
   bool wait_for(Milliseconds duration) const;
 
-  // Waits for the result, as long as it takes, and gives it. Throws TaskFailed with the code WorkflowFailed,
+  // Waits for the result, as long as it takes, and returns it. Throws TaskFailed with the code WorkflowFailed,
   // WorkflowCancelled or WorkflowTimedOut if there will be none.
   template <class Result>
   Result result() const {
@@ -305,29 +304,29 @@ class WorkflowHandle {
   }
   std::string result_json() const;  // the JSON text; empty if the workflow returned nothing
 
-  // Calls `done` once when the workflow is closed, with a handle whose result() does not wait: it gives the result, or
-  // throws why there is none, be it that the start failed. `done` runs on a thread of the app's, so it must not block
-  // or throw, but it may start the next one. An app that is closed meanwhile calls it before it is gone.
+  // Calls `done` once when the workflow is closed, with a handle whose result() does not wait: it returns the result,
+  // or throws why there is none, also if the start failed. `done` runs on one of the app's threads, so it must not
+  // block or throw, but it may start the next workflow. An app that is closed before calls it first.
   void when_closed(std::function<void(WorkflowHandle)> done) const;
 
-  // Operations, each under a request key of yours: said twice with the same key, it happens once.
+  // Operations, each under your request key: the same key again does nothing more.
   //
-  // cancel() takes the open steps and children along. resume() lets a cancelled, failed or timed out workflow go on
+  // cancel() includes the open steps and children. resume() lets a cancelled, failed or timed out workflow continue
   // from its last completed step. True if this changed anything.
   bool cancel(std::string_view request_key) const;
   bool resume(std::string_view request_key) const;
 
-  // A new workflow that takes the steps before `from_step` over from this one and runs the rest anew. Without an id of
-  // its own, it gets one that is made from the request key.
+  // A new workflow with the steps before `from_step` of this one; the rest runs again. Without its own id, it gets one
+  // made from the request key.
   WorkflowHandle fork(std::int32_t from_step, std::string_view request_key, std::string_view workflow_id = {}) const;
 
-  // Delivers a signal to an open workflow; closed, it throws Error with the code WorkflowClosed.
+  // Delivers a signal to an open workflow; throws Error with the code WorkflowClosed if it is closed.
   template <class Payload = std::nullptr_t>
   void signal(std::string_view name, const Payload& payload, std::string_view request_key) const {
     send_signal(name, to_json(payload), request_key);
   }
 
-  // What it asked for and what came of it, as GET /v1/workflows/{workflow_id}/history has it: a JSON array of events.
+  // Its commands and outcomes, as in GET /v1/workflows/{workflow_id}/history: a JSON array of events.
   std::string history_json() const;
 
  private:

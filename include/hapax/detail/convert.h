@@ -57,7 +57,7 @@ concept Nothing = std::is_void_v<T> || std::same_as<T, std::monostate> || std::s
 template <class T>
 using MembersOf = boost::describe::describe_members<T, boost::describe::mod_public | boost::describe::mod_inherited>;
 
-// JSON that is not of the type that it is read as.
+// JSON that does not have the type it is read as.
 class Mismatch : public Error {
  public:
   Mismatch(std::string at, std::string message)

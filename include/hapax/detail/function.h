@@ -19,7 +19,7 @@ namespace hapax::detail {
 using Handler = std::function<std::string(TaskContext&, const std::string& input_json)>;
 using WorkflowFunction = std::function<std::string(Context&, const std::string& input_json)>;
 
-// What a function returns, as a value of the caller's own.
+// The result of a function, as a value.
 template <class T>
 using Plain = std::remove_cvref_t<T>;
 
@@ -152,7 +152,7 @@ constexpr void check_input() {
   }
 }
 
-// The same for a step, or the start of a workflow: there nothing is given to a function that takes nothing.
+// The same for a step, or the start of a workflow: a function without parameters gets no input there.
 template <class Input, class ShapeOf>
 constexpr void check_step_input() {
   static_assert(ShapeOf::good, "hapax: this function can be neither a task nor a workflow");
