@@ -1,5 +1,5 @@
-// Activities as their users see them: defined, paused, triggered, filled up, looked at, and fed with events. Part of
-// what an Engine offers: see engine.h.
+// The part of the engine's interface for activities: define, pause, trigger, backfill, read, and deliver events. See
+// engine.h.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,12 @@ struct ActivityView {
   ActivitySettings settings;
   bool paused = false;
   std::optional<Time> paused_at;
-  bool from_file = false;  // the configuration file has it: it cannot be changed over the API
+  bool from_file = false;  // from the configuration file: cannot be changed over the API
   Time created_at, updated_at;
   // The next five firings of its schedule that have not fired, unless it is paused or not enabled.
   std::vector<Time> next;
-  std::optional<Time>
-      fired_ahead_until;          // the clock ran ahead: its schedule has fired up to then, which is still to come
-  std::vector<ActivityRun> last;  // the last five firings, newest first
+  std::optional<Time> fired_ahead_until;  // the clock ran ahead: its schedule has fired up to then, in the future
+  std::vector<ActivityRun> last;          // the last five firings, newest first
 };
 
 struct ActivitiesPage {
@@ -38,23 +37,23 @@ struct RunsPage {
   std::optional<std::string> next_cursor;
 };
 
-// What came of a trigger by hand.
+// The outcome of a manual trigger.
 struct Triggered {
   std::string workflow_id;
-  bool created = false;  // false: this request key was used before, and this is its workflow
+  bool created = false;  // false: this request key was used before; this is its workflow
 };
 
-// What became of an event.
+// The outcome of an event.
 struct EventReceipt {
   std::string id;
   bool id_assigned = false;
   std::vector<std::string> started, duplicates, conflicts;  // workflow ids
 
-  // Nothing came of it, and its sender should know: another event had that id.
+  // It started nothing, and its sender should know: another event had that id.
   bool is_refused() const { return started.empty() && !conflicts.empty(); }
 };
 
-// The firings of a schedule that are to be made up for: from `from` to `to`, both included.
+// The firings of a schedule to make up for: from `from` to `to`, both included.
 struct Backfill {
   Time from, to;
   bool force = false;  // also those that a compressed or a caught-up run covers
@@ -67,12 +66,13 @@ class Activities {
   virtual std::optional<ActivityView> find(const std::string& name_space, const std::string& id) = 0;
   virtual ActivitiesPage list(const std::string& name_space, const std::string& after, std::int32_t limit) = 0;
 
-  // Defines it, or changes its definition. Another expression or time zone begins now: nothing that lies in the past is
-  // fired. Throws DecidedByFile if the configuration file has it, InvalidField for a bad id.
+  // Defines it, or changes its definition. Another expression or time zone takes effect now: nothing in the past fires.
+  // Throws DecidedByFile if the configuration file has it, InvalidField for a bad id.
   virtual ActivityView put(const std::string& name_space, const std::string& id, const ActivitySettings& settings) = 0;
   // False if there was none. Its runs stay readable until their retention ends. Throws DecidedByFile.
   virtual bool remove(const std::string& name_space, const std::string& id) = 0;
-  // Nothing if there is none. While it is paused, nothing fires; what passed meanwhile follows the misfire policy.
+  // Nothing if there is none. While it is paused, nothing fires; what passed during the pause follows the misfire
+  // policy.
   virtual std::optional<ActivityView> set_paused(const std::string& name_space, const std::string& id, bool paused) = 0;
 
   // Nothing if there is neither the activity nor any run of it. `cursor` is the last page's. Throws InvalidField for a
@@ -85,17 +85,17 @@ class Activities {
   virtual void trigger(const std::string& name_space, const std::string& id,
                        const std::optional<std::string>& request_key, Reply<std::optional<Triggered>> reply) = 0;
 
-  // Starts what the schedule would have fired and what did not run; oldest first. Answers with a row for each firing:
-  // one that ran, or that a compressed or caught-up run covers, is `duplicate`, and says which. By force those that are
-  // covered are started too, under their own ids, unless the run of that id is still open; not those that ran in time.
-  // Nothing if there is no such activity. Throws InvalidField if it has no schedule, the times are in the wrong order
-  // or in the future, or there are more than kMaxBackfill.
+  // Starts what the schedule would have fired and what did not run; oldest first. Returns a row for each firing: one
+  // that ran, or that a compressed or caught-up run covers, is `duplicate`, and names the run. By force, covered ones
+  // are started too, under their own ids, unless the run of that id is still open; not those that ran in time. Nothing
+  // if there is no such activity. Throws InvalidField if it has no schedule, the times are in the wrong order or in the
+  // future, or there are more than kMaxBackfill.
   static constexpr std::size_t kMaxBackfill = 1000;
   virtual void backfill(const std::string& name_space, const std::string& id, const Backfill& wanted,
                         Reply<std::optional<std::vector<ActivityRun>>> reply) = 0;
 
-  // Starts what waits for these events. The receipts are in their order. One without an id is given one. Throws
-  // InvalidField for one whose workflow id would be too long: then nothing was started.
+  // Starts the activities that match these events. The receipts are in their order. An event without an id is given
+  // one. Throws InvalidField for one whose workflow id would be too long: then nothing was started.
   static constexpr std::size_t kMaxEvents = 1000;
   virtual void deliver(const std::string& name_space, std::vector<CloudEvent> events,
                        Reply<std::vector<EventReceipt>> reply) = 0;

@@ -56,7 +56,7 @@ PlannedRun read_planned(const Json& object, const std::string& at) {
   return run;
 }
 
-// Once a strategy was taken with an event trigger, too.
+// An earlier version accepted a strategy with an event trigger, too.
 Json without_meaningless(Json settings) {
   const Json* trigger = settings.find("trigger");
   if (trigger && trigger->find("event")) {

@@ -1,5 +1,4 @@
-// What an activity's row in the store says: its definition, how far its schedule has come, and what was decided but may
-// not be done.
+// An activity's row: its definition, the position of its schedule, and the plan that is being carried out.
 #pragma once
 
 #include <optional>
@@ -17,9 +16,9 @@ struct ActivityRecord {
   std::string id;
   ActivitySettings settings;
   Time created_at, updated_at;
-  SchedulePosition position;  // of an activity that events start: only whether it is paused
-  std::string open_run;       // the workflow that was still open when its schedule was last looked at; for its overlap
-  // Decided by whoever moved the position, and to be carried out by him, or after his lease by whoever comes.
+  SchedulePosition position;  // for an activity with an event trigger: only whether it is paused
+  std::string open_run;       // the workflow that was still open at the last check of its schedule; for its overlap
+  // The decision of the server that moved the position. That server carries it out, or after its lease any other.
   std::vector<PlannedRun> pending;
   std::optional<Time> next_due;
   std::int64_t revision = 0;

@@ -13,7 +13,7 @@ namespace {
 // What is known of a firing.
 struct Known {
   ActivityRun run;
-  bool to_come = false;  // decided, and not yet in the ledger
+  bool to_come = false;  // planned, and not yet in the ledger
 };
 
 using Book = std::map<Time, Known>;
@@ -80,7 +80,7 @@ BackfilledFiring decide(ActivityRun mine, const Known* known, bool force) {
   const Disposition before = known->run.disposition;
   const bool covered = before == Disposition::compressed || before == Disposition::caught_up;
   const bool own_id = known->run.workflow_id == mine.workflow_id;
-  // A run that is still to come needs its id.
+  // A run that is still to start needs its id.
   if (!force || !covered || (own_id && known->to_come)) {
     BackfilledFiring duplicate{known->run};
     duplicate.run.disposition = Disposition::duplicate;

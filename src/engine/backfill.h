@@ -1,4 +1,4 @@
-// Which firings of a schedule a backfill starts, and what it says of the others.
+// Which firings of a schedule a backfill starts, and what it answers for the others.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@ namespace hapax {
 
 struct BackfilledFiring {
   ActivityRun run;
-  bool start = false;  // otherwise it is a duplicate, and `run` says of what
-  bool again = false;  // a run of its id has closed, and it is started all the same
+  bool start = false;  // otherwise it is a duplicate of `run`
+  bool again = false;  // a run of its id has closed, and it is started anyway
 };
 
 // The firings in the order of time. `ledger`: the rows of the ledger from wanted.from to wanted.to, of any cause.

@@ -7,10 +7,10 @@ namespace hapax {
 namespace {
 
 constexpr std::size_t kMaxClaimBatch = 256;
-constexpr Duration kLongestAlarm{3'600'000};    // whoever is woken too early looks again, and arms the next one
-constexpr Duration kAfterFailure{200};          // until somebody else looks for what a failed call was woken for
-constexpr std::chrono::seconds kTrustEmpty{1};  // in that nothing is claimable because nothing was a moment ago
-constexpr std::size_t kMostQueues = 10'000;     // that are remembered though nobody waits there
+constexpr Duration kLongestAlarm{3'600'000};    // a claim that is woken too early looks again and sets the next alarm
+constexpr Duration kAfterFailure{200};          // until another claim looks for what a failed call was woken for
+constexpr std::chrono::seconds kTrustEmpty{1};  // how long "nothing is claimable" is remembered
+constexpr std::size_t kMostQueues = 10'000;     // remembered although no claim waits there
 
 }  // namespace
 
@@ -158,13 +158,13 @@ void ClaimDesk::deliver(const std::shared_ptr<Call>& call, std::vector<Claimed> 
   }
 }
 
-// What a look passed over left no room for the rest. A call that does not wait looks again as well.
+// What the claim skipped left no room for the rest. A call that does not wait claims again as well.
 bool ClaimDesk::may_look_again(const std::shared_ptr<Call>& call) const {
   std::lock_guard lock(mutex_);
   return !call->over && !stopping_;
 }
 
-// True if the call is over: it does not wait, its wait has ended, or the engine is stopping.
+// True if the call has ended: it does not wait, its wait has ended, or the engine is stopping.
 bool ClaimDesk::sleep_or_end(const std::shared_ptr<Call>& call, const std::optional<Time>& next_at) {
   bool again = false;
   {
@@ -192,7 +192,7 @@ void ClaimDesk::end_wait(const std::shared_ptr<Call>& call) {
     std::lock_guard lock(mutex_);
     if (call->state == Call::State::ended) return;
     call->over = true;
-    // A look that is under way decides itself; only a hang-up (nobody listens) changes where its find goes.
+    // A claim in flight decides itself; only a hang-up changes where its tasks go.
     call->hung_up = call->deadline && timer_.cancel(*call->deadline);
     if (call->state == Call::State::looking) return;
     leave(*call);
@@ -220,13 +220,13 @@ void ClaimDesk::announce_everywhere() {
   for (const auto& call : woken) look(call);
 }
 
-// One call found all it wanted: there may be more for the next one.
+// One call got all it wanted: there may be more for the next one.
 void ClaimDesk::pass_on(const std::shared_ptr<Call>& call) {
   for (const QueueKey& key : call->keys) announce(key, 1);
 }
 
-// At that time something becomes claimable by the clock alone: one of the calls for these queues looks then. One alarm
-// serves all who wait for the same queues, so that ten thousand of them do not all look at once.
+// At that time something becomes claimable by the clock alone, and one of the calls for these queues claims then. One
+// alarm serves all calls that wait for the same queues, so that ten thousand of them do not claim at once.
 void ClaimDesk::arm(const std::shared_ptr<Call>& call, Time next_at) {
   const auto delay = std::clamp(next_at - store_.now(), Duration(0), kLongestAlarm);
   const auto instant = std::chrono::steady_clock::now() + delay;
@@ -369,7 +369,7 @@ ClaimDesk::Loan::Loan(ClaimDesk& desk) : desk_(desk) {
   };
 }
 
-// As many calls as may be needed for so many executions.
+// As many calls as that many executions may need.
 void ClaimDesk::lend(const Counts& counts, Loan& loan) {
   std::lock_guard lock(mutex_);
   for (const auto& [key, count] : counts) {

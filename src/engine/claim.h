@@ -1,6 +1,6 @@
-// Claims that wait for work: who waits where, and who is woken when something arrives.
+// Waiting claims: by queue, and which ones to wake.
 //
-// Invariant: a call that found nothing goes to sleep only if nothing was announced for its queues since it looked.
+// Invariant: a call that found nothing goes to sleep only if nothing was announced for its queues since it claimed.
 #pragma once
 
 #include <atomic>
@@ -30,8 +30,8 @@ std::vector<Claimed> with_events(ClaimOutcome outcome);
 
 class ClaimDesk {
  public:
-  // `handed_out` is told of every execution that was claimed, before the caller is; `give_back` gets those that were
-  // claimed for a caller who had hung up meanwhile.
+  // `handed_out` is called with every claimed execution, before the caller gets it; `give_back` gets those that were
+  // claimed for a caller that has hung up.
   struct Hooks {
     std::function<void(const std::vector<Claimed>&)> handed_out;
     std::function<void(const std::vector<Claimed>&)> give_back;
@@ -50,19 +50,19 @@ class ClaimDesk {
   using Counts = std::map<QueueKey, std::size_t>;
 
   class Loan;
-  // Calls that are asleep, for a verb of the store that may hand out to them what it makes claimable. Those that may be
-  // needed for these submissions, at once; or those that are asleep by the time the verb knows what it can hand out.
+  // Lends waiting calls to a verb of the store, which may hand them what it makes claimable. Either those that these
+  // submissions may need, at once; or those that wait by the time the verb knows what it can hand out.
   Loan lend(std::span<const Submission> submissions);
   Loan lend_late();
 
-  // So many executions became claimable in this queue: wakes as many waiting calls, the longest waiting first.
+  // That many executions became claimable in this queue: wakes as many waiting calls, the longest waiting first.
   void announce(const QueueKey& key, std::size_t count);
 
-  // Something may have become claimable anywhere: one call for each queue looks, and passes the word on if it finds its
-  // fill.
+  // Something may have become claimable anywhere: one call for each queue claims, and wakes the next if it gets all it
+  // wanted.
   void announce_everywhere();
 
-  // Whether nothing is claimable there, as far as is known: somebody waits for it in vain, or did a moment ago.
+  // Whether nothing is claimable there, as far as is known: a claim waits for it in vain, or did a moment ago.
   bool is_empty(const QueueKey& key) const;
 
   // Ends all waits with empty answers; later calls are answered with Failure::stopped.
@@ -75,15 +75,15 @@ class ClaimDesk {
  private:
   struct Call;
   using Calls = std::map<std::uint64_t, std::shared_ptr<Call>>;  // by arrival
-  // What a look that found nothing leaves to the calls that come after it: until something is announced, or the clock
-  // makes something claimable, or the word is old, there is no need for another.
+  // What a claim that found nothing saves the next ones: until something is announced, or the clock makes something
+  // claimable, or this is old, they need not ask the store.
   struct Empty {
     std::chrono::steady_clock::time_point until;
     std::optional<Time> next_at;
   };
   struct Queue {
     std::uint64_t announced = 0;  // how often, ever
-    std::size_t calls = 0;        // that name this queue, asleep or looking
+    std::size_t calls = 0;        // that name this queue, waiting or claiming
     Calls asleep;
     std::optional<Empty> empty;
   };
@@ -124,8 +124,8 @@ class ClaimDesk {
   Lane<ClaimRequest, ClaimOutcome> lane_;
 };
 
-// Lent calls. Those that were not delivered to when it goes out of scope look for themselves: the verb has failed, and
-// nobody knows what it did.
+// Lent calls. Those without a delivery when it goes out of scope claim for themselves: the verb has failed, and its
+// outcome is unknown.
 class ClaimDesk::Loan {
  public:
   ~Loan();
@@ -133,7 +133,7 @@ class ClaimDesk::Loan {
   Loan& operator=(const Loan&) = delete;
 
   Waiters& waiters() { return waiters_; }
-  // The verb is committed: gives the calls what they were handed. Tells what that was.
+  // The verb is committed: gives the calls what they were handed. Returns what that was.
   std::set<ExecutionId> deliver();
 
  private:

@@ -41,7 +41,7 @@ struct Delivery::Work {
 
 namespace {
 
-// What another server defined takes part no later than this.
+// Activities defined by other servers take part no later than this.
 constexpr std::chrono::milliseconds kKnownFor{100};
 
 constexpr std::int32_t kPage = 1000;
@@ -60,8 +60,8 @@ InvalidField too_long(const std::string& at, const ActivityRecord& record, const
 }  // namespace
 
 // The inputs of two runs may differ although the event is the same: the activity has changed, or an attribute that does
-// not count. So the events are compared: with the one in the input of the run that is there, or if that is purged with
-// the ledger's.
+// not count. So the events are compared: with the one in the input of the existing run, or if that is purged with the
+// ledger's.
 void Delivery::judge(Asked& asked, const SubmitResult& result) {
   using Outcome = Asked::Outcome;
   if (const auto* refusal = std::get_if<Refusal>(&result)) {
@@ -165,7 +165,7 @@ void Delivery::deliver(const std::string& name_space, std::vector<CloudEvent> ev
   });
 }
 
-// One that was skipped in a pause and has come again has been made up for, if it was started now.
+// An event that was skipped in a pause and is delivered again has been made up for, if it was started now.
 void Delivery::write_down(const std::shared_ptr<Work>& work) {
   std::vector<ActivityRun> runs;
   for (const Asked& asked : work->asked) runs.push_back(asked.run);

@@ -1,4 +1,4 @@
-// Events that come in: which activities wait for them, and one run for each.
+// Delivers events: finds the matching activities and starts one run for each.
 #pragma once
 
 #include <chrono>

@@ -11,14 +11,14 @@ namespace hapax {
 
 namespace {
 
-constexpr std::int32_t kMaxDue = 500;      // activities in one look
-constexpr std::size_t kMaxFirings = 50;    // of one activity in one look
+constexpr std::int32_t kMaxDue = 500;      // activities in one check
+constexpr std::size_t kMaxFirings = 50;    // of one activity in one check
 constexpr std::int32_t kRunsInView = 100;  // of one activity, newest first, that may still be open
 
-// Another server's activities come without a word to this one: so it looks at least this often.
+// Another server's activities are not announced to this one, so it checks at least this often.
 constexpr Duration kLongestPause{1000};
 
-// Who has decided carries it out within this time, or others do.
+// The deciding server carries its decision out within this time, or others do.
 constexpr Duration kLease{5000};
 
 }  // namespace
@@ -62,7 +62,7 @@ void Schedules::look() {
   schedule(next_due);
 }
 
-// Moves on the positions of those that are due. Returns the ones that nobody else has moved meanwhile.
+// Moves the positions of those that are due. Returns the ones that no other server has moved.
 std::vector<Schedules::Decided> Schedules::decide(const std::vector<ActivityRow>& rows) {
   const Time now = starter_.now();
   std::vector<Decided> planned;
@@ -116,7 +116,7 @@ std::optional<Schedules::Decided> Schedules::plan(const ActivityRow& row, Time n
   return decided;
 }
 
-// A run of this activity that is still open, by hand or by the schedule. The one that was open at the last look is
+// A run of this activity that is still open, manual or by the schedule. The one that was open at the last check is
 // remembered: the ledger may have grown past it since.
 std::string Schedules::open_run(const ActivityRecord& record) {
   if (record.settings.cron()->overlap == Overlap::allow) return "";
@@ -134,7 +134,7 @@ std::string Schedules::open_run(const ActivityRecord& record) {
   return "";
 }
 
-// The ledger first, then the runs, then the word that it is done. Each of them may be repeated.
+// The ledger first, then the runs, then the mark that it is done. Each of them may be repeated.
 void Schedules::carry_out(std::vector<Decided>& decided) {
   std::vector<ActivityRun> ledger;
   std::map<std::string, std::vector<SubmitRequest>> starts;  // by namespace

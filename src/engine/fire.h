@@ -1,7 +1,6 @@
-// Schedules that fire. Every server does this beside the others, without a leader: whoever moves an activity's position
-// on (there can be only one, by its revision) has decided what becomes of the firings that have come, and carries it
-// out under a short lease. If he dies on the way, somebody else carries the same decision out again: each part of it is
-// done once only, by its name.
+// Fires schedules. Every server does this beside the others, without a leader: the server that moves an activity's
+// position (only one can, by its revision) has decided what becomes of the due firings, and carries that out under a
+// short lease. If it dies, another server carries out the same decision: each part happens only once, by its name.
 #pragma once
 
 #include <atomic>

@@ -1,16 +1,15 @@
 // Group commit: one thread that hands the store, in one call, everything that arrived while the last call was
-// committing. Or several, for a store that gains by committing beside itself: then two puts under way at the same time
-// have no order.
+// committing. Or several threads, for a store that gains by concurrent commits: then two concurrent puts have no order.
 //
 // An idle lane commits one item at once. A busy one gathers: the callers it has just answered come back within a
-// moment, one by one, and to commit the first of them alone would keep all the others waiting for a whole commit. So
-// after a batch it waits until half as many callers are there again, but never longer than a small part of what a
-// commit takes. For the same reason little is not committed beside another commit: what a commit costs by itself is
-// paid once for all that waits.
+// moment, one by one, and committing the first of them alone would make all the others wait for a whole commit. So
+// after a batch it waits until half as many callers are there again, but never longer than a small part of a commit.
+// For the same reason a small batch is not committed beside another commit: the fixed cost of a commit is paid once for
+// everything that waits.
 //
-// A store that does not answer must not fill the memory, nor keep callers waiting for good. What waits is bounded, and
-// the rest is refused at once; what has waited for the timeout is answered that nothing was done; and a commit has what
-// the first of its callers has left, or a quarter of the timeout if that is more.
+// A store that does not answer must not fill the memory, nor keep callers waiting forever. What waits is bounded, and
+// the rest is refused at once. Items that have waited for the timeout are answered that nothing was done. A commit has
+// the time that the first of its callers has left, or a quarter of the timeout if that is more.
 #pragma once
 
 #include <algorithm>
@@ -46,10 +45,10 @@ class Lane {
   using Commit = std::function<std::vector<Outcome>(std::span<const Item>)>;
   using Done = Reply<std::vector<Outcome>>;
 
-  // `commit` gives one outcome for each item, or throws. When it throws outcome_unknown and `repeatable`, the same
+  // `commit` returns one outcome for each item, or throws. When it throws outcome_unknown and `repeatable`, the same
   // batch is sent again, until the store knows. A batch has at most `max_batch` items, or one put() of more. With
-  // several `committers`, `commit` runs that often at once, but beside itself only for as many items as make that worth
-  // it. Somebody must call expire() every now and then.
+  // several `committers`, that many calls of `commit` run at once, but a further one only for enough items to make it
+  // worth it. The owner must call expire() regularly.
   Lane(Commit commit, std::size_t max_batch, bool repeatable, std::size_t committers = 1, std::size_t worth_items = 1,
        LaneLimits limits = {})
       : commit_(std::move(commit)),
@@ -62,8 +61,8 @@ class Lane {
 
   ~Lane() { stop(); }
 
-  // Answers on a thread of the lane's once the items are committed, together and in their order. `bytes` is about what
-  // they take.
+  // Answers on one of the lane's threads once the items are committed, together and in their order. `bytes` is their
+  // approximate size.
   void put(std::vector<Item> items, Done done, std::size_t bytes = 0) {
     Failure refusal(Failure::Code::stopped, "the engine is shutting down");
     {
@@ -80,7 +79,7 @@ class Lane {
     done(std::make_exception_ptr(refusal));
   }
 
-  // Answers what has waited for too long.
+  // Answers what has waited too long.
   void expire() {
     std::vector<Group> late;
     {
@@ -93,7 +92,7 @@ class Lane {
                                                "the store has not answered the calls before this one in time")));
   }
 
-  // Commits what was put, then ends the threads. What is put later is answered with Failure::stopped.
+  // Commits what was put, then ends the threads. Later puts are answered with Failure::stopped.
   void stop() {
     {
       std::lock_guard lock(mutex_);
@@ -116,7 +115,7 @@ class Lane {
     CallDeadline::Instant deadline;
   };
 
-  // The outcome of a commit was lost this often in a row: then the store is not coming back soon.
+  // After this many lost outcomes in a row the store is not coming back soon.
   static constexpr int kMaxRepeats = 5;
 
   void run() {
@@ -158,10 +157,10 @@ class Lane {
     }
   }
 
-  // The longest that a busy lane gathers.
+  // The longest time that a busy lane gathers.
   static constexpr std::chrono::microseconds kGather{200};
   static constexpr std::size_t kBusy = 8;  // callers in the last commit
-  // A commit that takes this long may be waiting for somebody: it must not hold up the others.
+  // A commit that takes this long may be waiting for another transaction: it must not hold up the others.
   static constexpr std::chrono::milliseconds kPatience{5};
 
   // Waits for work and takes a batch of it. The groups keep their size: their items are moved out, not erased.
@@ -201,8 +200,7 @@ class Lane {
     return stopping_ || (waiting_.size() >= enough_ && (committing_ == 0 || items_waiting_ >= worth_items_));
   }
 
-  // Until there is enough to commit; or until then; or until what there is has waited for long for the commit that is
-  // under way.
+  // Waits until there is enough to commit; or until then; or until the items have waited long for the commit in flight.
   void sleep(std::unique_lock<std::mutex>& lock, std::optional<std::chrono::steady_clock::time_point> until) {
     while (!is_ready()) {
       is_asleep_ = true;
@@ -229,7 +227,7 @@ class Lane {
         return commit_(batch);
       } catch (const Failure& failure) {
         const bool unknown = failure.code() == Failure::Code::outcome_unknown;
-        // A repeat that did nothing does not tell what the try before it did.
+        // A repeat that did nothing does not say what the previous try did.
         if (!unknown && repeats > 0 && failure.safe_to_retry()) {
           throw Failure(Failure::Code::outcome_unknown, failure.what(), failure.for_clients());
         }

@@ -12,7 +12,7 @@
 
 namespace hapax {
 
-// About what the payloads of these take: what a lane bounds.
+// The approximate size of the payloads, which a lane bounds.
 inline std::size_t bytes_of(const std::optional<std::string>& text) { return text ? text->size() : 0; }
 inline std::size_t bytes_of(const Submission& submission) { return submission.execution.input.size(); }
 inline std::size_t bytes_of(const Report& report) {
@@ -79,7 +79,7 @@ class Lanes {
   Lane<Turn, TurnOutcome> turns;
 
  private:
-  // More than this in one commit no longer gets cheaper for each, but keeps the others waiting longer.
+  // A larger commit no longer gets cheaper per item, but keeps the others waiting longer.
   static constexpr std::size_t kMaxCommit = 512;
 };
 

@@ -19,7 +19,7 @@ constexpr std::string_view kFileNamespace = "default";
 constexpr std::size_t kShown = 5;  // firings to come
 constexpr int kMaxTries = 100;
 constexpr std::int32_t kRunsPage = 1000;
-constexpr Duration kClocksDiffer = std::chrono::minutes(1);  // between servers, at most; more is a clock that is wrong
+constexpr Duration kClocksDiffer = std::chrono::minutes(1);  // between servers, at most; more is a wrong clock
 
 // The page ends with this run.
 std::string cursor_of(const ActivityRun& run) { return fmt::format("{}.{}", to_ms(run.at), run.occurrence); }
@@ -39,7 +39,7 @@ bool same_schedule(const ActivitySettings& before, const ActivitySettings& after
          before.cron()->timezone == after.cron()->timezone;
 }
 
-// The schedule begins anew: another one, or one that was off.
+// The schedule starts over: another one, or one that was off.
 bool begins_anew(const ActivityRecord& old, const ActivitySettings& settings) {
   return !same_schedule(old.settings, settings) || !old.settings.enabled;
 }
@@ -109,7 +109,7 @@ ActivityRecord LocalActivities::change(const std::string& name_space, const std:
     if (!edit(*record)) return *std::move(record);
     const bool busy = record->is_scheduled() || !record->pending.empty();
     record->next_due = busy ? std::optional(store_.now()) : std::nullopt;
-    // Rising with the time, so that whoever still holds a removed activity of this id cannot take this one for it.
+    // Rising with time, so that a server that still holds a removed activity of this id cannot mistake this one for it.
     const ActivityChange change{record->row(), false, to_ms(store_.now())};
     if (store_.activities().change(std::span(&change, 1)).front()) {
       record->revision = next_revision(change);
@@ -131,7 +131,7 @@ ActivityRecord LocalActivities::define(const std::string& name_space, const std:
     if (!is_new && record.settings == settings) return false;
     if (is_new) record.position.handled_until = now;
     if (!is_new && begins_anew(record, settings)) {
-      // If the clock ran ahead, what the same schedule has fired does not fire again; another schedule begins now.
+      // If the clock ran ahead, what the same schedule has fired does not fire again; another schedule starts now.
       const Time fired = same_schedule(record.settings, settings) ? record.position.handled_until : now;
       const CronTrigger* trigger = record.settings.cron();
       if (trigger && record.settings.enabled && settings.cron()) record.position.leave(*trigger, now);
@@ -253,8 +253,8 @@ std::optional<RunsPage> LocalActivities::runs(const std::string& name_space, con
 
 namespace {
 
-// Of each run, whether it was started now. Another workflow that has the id, of this activity as it was before, stands
-// for the run.
+// For each run, whether it was started now. Another workflow with the id, of an earlier definition of this activity,
+// counts as the run.
 std::vector<bool> created_by(const std::vector<SubmitResult>& results) {
   std::vector<bool> created;
   for (const SubmitResult& result : results) {
@@ -270,8 +270,8 @@ std::vector<bool> created_by(const std::vector<SubmitResult>& results) {
 
 }  // namespace
 
-// Starts what is missing, then writes it down: the ledger never tells of a run that is not there. Answers with what the
-// ledger says; of what was not started now, `duplicate`; of what was, why.
+// Starts what is missing, then records it: the ledger never names a run that does not exist. Returns what the ledger
+// says; for what was not started now, `duplicate`; for what was, why.
 void LocalActivities::start_and_record(const std::string& name_space, std::vector<SubmitRequest> requests,
                                        std::vector<ActivityRun> runs, Reply<std::vector<ActivityRun>> reply) {
   std::vector<bool> again;
@@ -289,7 +289,7 @@ void LocalActivities::start_and_record(const std::string& name_space, std::vecto
     try {
       std::vector<bool> created = created_by(std::move(answer).get());
       for (std::size_t i = 0; i < runs.size(); ++i) {
-        // Its run is still open: the row that tells of that one holds.
+        // Its run is still open: the row of that run stays.
         if (!created[i] && again[i]) runs[i].disposition = Disposition::duplicate;
       }
       starter_.record(

@@ -1,5 +1,5 @@
-// Activities over a store: defined, paused, triggered, filled up and looked at. Schedules fire by themselves (fire.h);
-// events are delivered in deliver.h.
+// Activities over a store: define, pause, trigger, backfill, read. Schedules fire by themselves (fire.h); events are
+// delivered in deliver.h.
 #pragma once
 
 #include <functional>
@@ -18,19 +18,19 @@ namespace hapax {
 
 class LocalActivities final : public Activities {
  public:
-  // `declare_queue` makes the queue known to everybody who shares the store, in that namespace.
+  // `declare_queue` makes the queue known to all who share the store, in that namespace.
   using DeclareQueue = std::function<void(const std::string& name_space, const std::string& queue)>;
   LocalActivities(Engine& engine, Store& store, const SettingsBook& settings, const EngineOptions& options,
                   DeclareQueue declare_queue);
 
-  // Takes over what the configuration file has, and begins to fire.
+  // Loads the configuration file's activities, and starts firing.
   void start();
   void stop();
-  // The settings of some queue have changed: there may be task lists in another namespace.
+  // The settings of a queue have changed: there may be task lists in another namespace.
   void settings_changed();
-  // What has waited too long for the store is answered.
+  // Answers what has waited too long for the store.
   void expire() { starter_.expire(); }
-  // The store is another one: it may know nothing of the file's activities, and others may be due.
+  // The store was replaced: it may not have the file's activities, and others may be due.
   void store_replaced();
   std::int64_t failures() const { return schedules_.failures(); }
 
@@ -49,8 +49,8 @@ class LocalActivities final : public Activities {
                Reply<std::vector<EventReceipt>> reply) override;
 
  private:
-  // Reads the record, lets `edit` change it and writes it back, again if somebody was faster. `edit` says whether to go
-  // on; a record of revision 0 is new. Returns the record as it is then.
+  // Reads the record, lets `edit` change it and writes it back; repeats if another writer was faster. `edit` says
+  // whether to continue; a record of revision 0 is new. Returns the resulting record.
   using Edit = std::function<bool(ActivityRecord&)>;
   ActivityRecord change(const std::string& name_space, const std::string& id, const Edit& edit);
   std::optional<ActivityRecord> load(const std::string& name_space, const std::string& id);

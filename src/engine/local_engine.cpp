@@ -22,10 +22,10 @@ namespace hapax {
 
 namespace {
 
-// Somebody else's changes are looked at no more often than this, however fast they come.
+// Changes by other processes are read no more often than this, however fast they come.
 constexpr Duration kRefreshPause{100};
 
-// Between two tries to go on with a store that was replaced.
+// Between two tries to continue with a replaced store.
 constexpr Duration kReopenPause{500};
 
 class StoreEngine final : public LocalEngine {
@@ -131,7 +131,7 @@ class StoreEngine final : public LocalEngine {
 
   Timer timer_;        // ends of waits
   Timer reader_;       // reads for those who wait
-  Timer sweep_timer_;  // sweeps and cleanups, which may take a while
+  Timer sweep_timer_;  // sweeps and cleanups, which may take some time
   Sweeper sweeper_;
   ResultDesk results_;
   ClaimDesk claims_;
@@ -184,7 +184,7 @@ void StoreEngine::stop(Duration grace) {
   timer_.stop();
 }
 
-// Twenty times within the timeout: nobody waits for longer than that and a little.
+// Twenty times within the timeout: no call waits much longer than that.
 void StoreEngine::expire() {
   claims_.expire();
   lanes_.expire();
@@ -259,7 +259,7 @@ std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submi
       case SubmitOutcome::Kind::id_taken: ++conflicts_; continue;
       case SubmitOutcome::Kind::created: ++submitted_; break;
     }
-    // One that is delayed counts too: whoever waits must learn when to look again.
+    // A delayed one counts too: waiting claims must learn when to claim again.
     const Execution& created = outcome.execution;
     if (created.kind == Kind::workflow && created.status == Status::pending) results_.created_run(created, mark);
     if (!handed.contains(created.id)) ready[{created.name_space, created.queue, created.kind}] += 1;
@@ -286,7 +286,7 @@ void StoreEngine::handed_out(const std::vector<Claimed>& claimed) {
   if (due) sweeper_.due_by(*due);
 }
 
-// A lease of no length is one that is given back.
+// A lease of no length gives the task back.
 void StoreEngine::give_back(const std::vector<Claimed>& claimed) {
   std::vector<Extension> extensions;
   for (const auto& [execution, events] : claimed) {
@@ -327,7 +327,7 @@ std::vector<FinishOutcome> StoreEngine::commit_reports(std::span<const Report> r
   ClaimDesk::Loan loan = claims_.lend_late();
   std::vector<FinishOutcome> outcomes = store_->finish(reports, loan.waiters());
   loan.deliver();
-  Announcements ready, left;  // queues, and those where it may matter that one has left
+  Announcements ready, left;  // queues, and those with a limit that has room again
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const FinishOutcome& outcome = outcomes[i];
     const ExecutionId& id = reports[i].token.execution;
@@ -352,7 +352,7 @@ void StoreEngine::count_finished(const FinishOutcome& outcome, Announcements& re
   (makes_room ? ready : left)[{outcome.name_space, outcome.queue}] += 1;
 }
 
-// That something ended makes room for others where the queue has a limit.
+// An end makes room for others if the queue has a limit.
 void StoreEngine::announce_finished(Announcements ready, const Announcements& left) {
   for (const auto& [key, count] : left) {
     if (settings_.queue(key.name_space, key.queue).max_running) ready[key] += count;
@@ -418,13 +418,13 @@ std::vector<TurnOutcome> StoreEngine::commit_resolved(std::span<const Turn> turn
   return outcomes;
 }
 
-// Tells everybody who waits what a verb changed.
+// Wakes everything that waits for what a verb changed.
 void StoreEngine::spread(const Effects& effects) {
   if (effects.empty()) return;
   Announcements ready;
   for (const Closed& closed : effects.closed) {
     results_.closed(closed.id);
-    if (closed.kind == Kind::task) ready[{closed.name_space, closed.queue, closed.kind}] += 1;  // its place is free
+    if (closed.kind == Kind::task) ready[{closed.name_space, closed.queue, closed.kind}] += 1;  // its slot is free
   }
   for (const Closed& each : effects.ready) ready[{each.name_space, each.queue, each.kind}] += 1;
   announce(ready);
@@ -483,7 +483,7 @@ QueueView StoreEngine::put_queue(const std::string& name_space, const std::strin
   std::lock_guard lock(put_mutex_);
   reload_settings();
   QueueSettings document = settings;
-  // Pausing is an operation of its own: settings that do not speak of it leave it as it is.
+  // Pausing is a separate operation: settings that do not name it leave it as it is.
   if (!document.paused) document.paused = settings_.queue_document(name_space, name).paused;
   store_->put_setting({name_space, SettingDocument::Kind::queue, name, document.to_json()});
   reload_settings();
@@ -531,8 +531,8 @@ void StoreEngine::declare_queue(const std::string& name_space, const std::string
   if (!settings_.queue_view(name_space, name).known) put_queue(name_space, name, {});
 }
 
-// Another process changed something. The word comes on the store's thread and may come often: looking is left to the
-// reader's, and done once for all that came meanwhile.
+// Another process changed something. The notice comes on the store's thread and may come often: the reader's thread
+// reads, once for all notices that arrived.
 void StoreEngine::changed_elsewhere() {
   claims_.announce_everywhere();
   if (refresh_pending_.exchange(true)) return;
@@ -541,7 +541,7 @@ void StoreEngine::changed_elsewhere() {
 }
 
 void StoreEngine::refresh() {
-  refresh_pending_ = false;  // before reading: what changes from here on brings a refresh of its own
+  refresh_pending_ = false;  // before reading: what changes from here on causes another refresh
   last_refresh_ = std::chrono::steady_clock::now();
   try {
     if (store_->is_replaced()) begin_anew();
@@ -553,7 +553,8 @@ void StoreEngine::refresh() {
   }
 }
 
-// Until reopen() the store answers nothing. What was known of it goes before that; what follows is as for a new one.
+// Until reopen() the store answers nothing. What was known of it is dropped before that; what follows is as for a new
+// one.
 void StoreEngine::begin_anew() {
   results_.forget_runs();
   store_->reopen();

@@ -13,11 +13,11 @@
 namespace hapax {
 
 struct EngineOptions {
-  Strategy undeclared = Strategy::always_unique;  // identity of a type that nobody declared
+  Strategy undeclared = Strategy::always_unique;  // identity of an undeclared type
   std::optional<Duration> idempotency_ttl;        // where neither request nor type nor queue says
   Duration task_retention = std::chrono::days(7);
   Duration workflow_retention = std::chrono::days(30);
-  Duration store_timeout{10'000};  // what waits for the store is answered by then
+  Duration store_timeout{10'000};  // calls that wait for the store are answered by then
   Duration cleanup_interval = std::chrono::hours(1);
   Duration request_ttl = std::chrono::days(7);                    // of the request keys of control operations
   Duration request_cleanup_interval = std::chrono::seconds(300);  // operations trigger it at most this often
@@ -28,13 +28,13 @@ struct EngineOptions {
 
 class LocalEngine : public Engine {
  public:
-  // Ends all waits with their empty answers, finishes what was accepted, and stops the threads. What comes after is
-  // refused with Failure::stopped. A store that has not answered everything within the grace is interrupted, so that
-  // this ends. The destructor does it too.
+  // Ends all waits with empty answers, finishes what was accepted, and stops the threads. Later calls are refused with
+  // Failure::stopped. A store that has not answered everything within the grace is interrupted, so that this ends. The
+  // destructor does it too.
   virtual void stop(Duration grace = std::chrono::seconds(5)) = 0;
 
-  // Submits through `store_it` instead of the group commit: into a transaction that somebody else has begun and will
-  // commit. Nobody is woken; whoever waits learns of it as of another process's change.
+  // Submits through `store_it` instead of the group commit: into a transaction that the caller has begun and will
+  // commit. No waiting claim is woken; they learn of it like of another process's change.
   using StoreIt = std::function<SubmitOutcome(const Submission&, const QueuePolicies&)>;
   virtual SubmitResult submit_through(const std::string& name_space, SubmitRequest request,
                                       const StoreIt& store_it) = 0;

@@ -1,5 +1,5 @@
-// Whether the store takes what a submission needs. Asked by everybody who may reach the server, so what it came to a
-// moment ago answers for all of them.
+// Whether the store accepts submissions. Anyone who reaches the server may ask, so a recent result answers for all of
+// them.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ class Readiness {
  public:
   explicit Readiness(Store& store) : store_(store) {}
 
-  // Throws the Failure that a submission would meet.
+  // Throws the Failure that a submission would get.
   void check() {
     using Clock = std::chrono::steady_clock;
     const std::lock_guard lock(mutex_);

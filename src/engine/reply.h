@@ -1,4 +1,4 @@
-// How the engine answers: through a callback, once, on a thread of the engine's, with the value or the failure.
+// How the engine answers: one callback, on an engine thread, with the value or the failure.
 #pragma once
 
 #include <exception>
@@ -30,7 +30,7 @@ class Answer {
 template <class T>
 using Reply = std::function<void(Answer<T>)>;
 
-// Calls `start` with a reply, waits, and gives the value or throws: the same verb for a caller that may block.
+// Calls `start` with a reply, waits, and returns the value or throws: the same verb for a caller that may block.
 template <class T, class Start>
 T await(Start&& start) {
   auto promise = std::make_shared<std::promise<T>>();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxRecord = 1000;
 
-// A firing may be repeated for this long (a server died half-way, an event is delivered again), and must then meet its
+// A firing may be repeated for this long (a server died half-way, an event is delivered again), and must then find its
 // workflow's id, even if the workflow itself is kept for less.
 constexpr Duration kIdsKept = std::chrono::days(7);
 

@@ -1,4 +1,4 @@
-// Starting the runs of activities and keeping the run ledger, for everything that fires: schedules, events, hands.
+// Starts runs and keeps the run ledger, for schedules, events and manual triggers.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The settings in force: what the configuration file names wins, then what was put over the API.
+// The settings in force: first the configuration file, then the API.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ class SettingsBook {
 
   // As the API put them, without the file's.
   QueueSettings queue_document(const std::string& name_space, const std::string& name) const;
-  // What the API put of the type, patched. Throws InvalidField.
+  // The API's settings of the type, patched. Throws InvalidField.
   TypeDocument patched_type(const std::string& name_space, const std::string& name, const Json& patch) const;
 
   // With the file's part named. The count is left to the caller, or taken from all counts that there are.

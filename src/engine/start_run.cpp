@@ -23,8 +23,7 @@ void add_member(Json& object, std::string name, Json value) {
   object.members.emplace_back(std::move(name), std::move(value));
 }
 
-// The input as the activity has it; what the firing has to say is added as a member. An input that is no object moves
-// into one.
+// The activity's input, with the firing's data added as a member. An input that is not an object moves into one.
 Json input_of(const std::optional<std::string>& configured, const FiringInput& firing) {
   Json input;
   if (configured) input = parse_json(*configured);

@@ -15,13 +15,13 @@ namespace hapax {
 inline constexpr std::string_view kTaskListType = "hapax.tasks";
 inline constexpr std::string_view kTaskListQueue = "hapax.activities";
 
-// What a run gets to see of its firing, beside the input that the activity has.
+// What a run sees of its firing, besides the activity's input.
 struct FiringInput {
   std::optional<Window> window;
   const CloudEvent* event = nullptr;
 };
 
-// The submission of the run of that firing: under its deterministic id, once and for all.
+// The submission of the run of that firing: under its deterministic id.
 SubmitRequest run_request(std::string_view activity, const ActivitySettings& settings, std::string_view occurrence,
                           const FiringInput& firing);
 

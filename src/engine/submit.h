@@ -1,4 +1,4 @@
-// From what a caller asked to what the store is told, and from what the store did to what the caller hears.
+// From a caller's request to a store submission, and from its outcome to the caller's answer.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace hapax {
 
-// A submission with every setting decided, and how its duplicate is to be answered.
+// A submission with every setting decided, and how to answer if it is a duplicate.
 struct ResolvedSubmission {
   Submission submission;
   OnDuplicate on_duplicate = OnDuplicate::give_back;
@@ -18,7 +18,7 @@ struct ResolvedSubmission {
 
 enum class Submitter : std::uint8_t { caller, workflow };  // workflow: it is a step
 
-// Decides queue, identity, policies and limits: the request's own word, then the type's, the queue's, the server's.
+// Decides queue, identity, policies and limits: first the request, then the type, the queue, the server.
 std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space, SubmitRequest request,
                                                   const SettingsBook& settings, const EngineOptions& options,
                                                   const ExecutionId& id, Submitter submitter = Submitter::caller);
@@ -26,12 +26,12 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
 // The queue that it decides for.
 std::string queue_of(const std::string& name_space, const SubmitRequest& request, const SettingsBook& settings);
 
-// The identity of a key that the caller gave: in the queue and scope that it names, or that its type has.
+// The identity of a key that the caller gave: in the queue and scope that it names, or those of its type.
 std::optional<FoundIdentity> find_key(Store& store, const std::string& name_space, const std::string& type,
                                       const std::optional<Scope>& scope, const std::optional<std::string>& queue,
                                       const std::string& key, const SettingsBook& settings);
 
-// What of a submission its answer needs.
+// The part of a submission that its answer needs.
 struct Asked {
   explicit Asked(const ResolvedSubmission& resolved);
 

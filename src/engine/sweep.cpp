@@ -11,7 +11,7 @@ namespace {
 constexpr std::int32_t kSweepLimit = 500;
 constexpr std::int32_t kPurgeLimit = 500;
 
-// Another server's leases end without a word to this one: so it looks at least this often.
+// Another server's leases end without notice to this one, so it sweeps at least this often.
 constexpr Duration kLongestPause{1000};
 
 // Between two batches of a cleanup, so that claims and submissions go first.

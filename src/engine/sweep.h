@@ -1,4 +1,4 @@
-// What the clock brings: leases, timeouts and deadlines that end, and closed executions whose retention is over.
+// Sweeps and cleanup: leases, timeouts, deadlines, and executions past their retention.
 #pragma once
 
 #include <atomic>
@@ -18,15 +18,15 @@ class Sweeper {
     Duration run_retention;  // of the run ledger of activities
   };
 
-  // Runs on a timer of its own thread. `swept` hears what each sweep closed and made claimable.
+  // Runs on a timer's thread. `swept` gets what each sweep closed and made claimable.
   Sweeper(Store& store, Timer& timer, const Options& options, std::function<void(const Effects&)> swept);
 
   void start();
 
-  // Something ends then: a sweep must come by no later.
+  // Something ends then: a sweep must run no later.
   void due_by(Time time);
 
-  // A control operation has run: request keys that are over are deleted soon, at most once in each interval.
+  // A control operation has run: expired request keys are deleted soon, at most once per interval.
   void clean_requests();
 
   std::int64_t swept() const { return swept_count_; }

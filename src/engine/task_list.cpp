@@ -84,7 +84,7 @@ TurnRequest task_list_turn(const Execution& run, const std::vector<Event>& histo
   } else if (completed == closed) {
     turn.end = Turn::Completed{outcomes.take()};
   } else {
-    // As a workflow's code would end on it, so that resuming runs what failed again.
+    // Ends as a workflow's code would, so that resuming runs what failed again.
     turn.end = Turn::Failed{
         {"StepFailed", fmt::format("{} of {} tasks did not complete, first {}", closed - completed, closed, failed)}};
   }

@@ -16,11 +16,11 @@ namespace hapax {
 
 class TaskLists {
  public:
-  // Turns are worked on on the timer's thread.
+  // Turns run on the timer's thread.
   TaskLists(Engine& engine, const SettingsBook& settings, Timer& timer)
       : engine_(engine), settings_(settings), timer_(timer) {}
 
-  // Begins to wait for turns in every namespace that knows the queue of task lists, if it does not yet.
+  // Starts waiting for turns in every namespace that has the queue of task lists, unless it already does.
   void look();
   void stop();
 

@@ -1,4 +1,4 @@
-// One thread that runs functions when their time has come: the ends of waits, sweeps, cleanups.
+// One thread that runs functions at their time: ends of waits, sweeps, cleanups.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ class Timer {
   Key after(std::chrono::milliseconds delay, std::function<void()> function);
   void soon(std::function<void()> function) { after(std::chrono::milliseconds(0), std::move(function)); }
 
-  // Takes it back. False if it has run, is running, or was taken back before.
+  // Cancels it. False if it has run, is running, or was cancelled before.
   bool cancel(const Key& key);
 
   // Runs what is due, drops the rest, and ends the thread.

@@ -147,7 +147,7 @@ void resolve_control(ControlRequest& request, const EngineOptions& options, cons
 }
 
 std::optional<Execution> find_workflow(Store& store, const std::string& name_space, const std::string& workflow_id) {
-  // The ledger knows the run that counts; after its entry has died, the run with the largest id has to do.
+  // The ledger knows the current run; after its entry has died, it is the run with the largest id.
   const Identity of_id = workflow_identity(name_space, workflow_id);
   auto identity = store.find_identity_in(name_scope(of_id.scope, {}, {}), of_id.hash);
   if (identity && identity->owner) return std::move(identity->owner);
@@ -186,8 +186,8 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
     reader_.soon([self = shared_from_this()] { self->find_and_wait(); });
   }
 
-  // Somebody else may have put another run in the place of this one by the time that is heard of here: then it is not
-  // completed, and the one that counts is looked for.
+  // Another server may have replaced this run by the time this is known here: then it is not completed, and the current
+  // run is looked up.
   void begin_with(const ResultDesk::OpenRun& run) {
     assumed_ = run.id;
     wait_for(run.id, run.since);
@@ -249,7 +249,7 @@ class RunsWait final : public Waiting, public std::enable_shared_from_this<RunsW
   const Steady::time_point until_;
   const Reply<std::optional<Execution>> reply_;
   const Find find_;
-  std::optional<ExecutionId> assumed_;  // to be the run that counts
+  std::optional<ExecutionId> assumed_;  // to be the current run
   std::mutex mutex_;
   std::weak_ptr<Waiting> current_;  // which holds this one
   bool cancelled_ = false;

@@ -1,4 +1,4 @@
-// Workflows, from what a worker or caller says to what the store is told.
+// Workflows: from a worker's or caller's request to store calls.
 #pragma once
 
 #include <functional>
@@ -18,23 +18,23 @@ namespace hapax {
 Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const EngineOptions& options,
                   const ExecutionId& id);
 
-// A task that a turn asks for as an execution whose first attempt is running, and what the turn's commit is to say of
-// it. Nothing if anything but its turn decides when it is claimed.
+// A task that a turn asks for, as an execution whose first attempt is running, and what the turn's commit says about
+// it. Nothing if the task is not claimable at once.
 std::optional<Execution> begin_step(const Execution& run, const BeginCall& call, TurnRequest::Command& command,
                                     const SettingsBook& settings, const EngineOptions& options, const ClaimDesk& claims,
                                     Time now);
 std::int64_t steps_begun(const Turn& turn);
 std::int64_t steps_completed(const Turn& turn);  // of those
 
-// Fills in what the caller of a control operation need not say: the fingerprint of its parameters; the workflow id,
+// Fills in what the caller of a control operation need not give: the fingerprint of its parameters; the workflow id,
 // identity and run of a fork.
 void resolve_control(ControlRequest& request, const EngineOptions& options, const ExecutionId& id);
 
-// The run of that workflow id that counts.
+// The current run of that workflow id.
 std::optional<Execution> find_workflow(Store& store, const std::string& name_space, const std::string& workflow_id);
 
-// Waits for the run that `find` gives, and for those that it continues as. `find` reads, so it runs on the `reader`;
-// where the desk knows the run of that workflow id, it need not.
+// Waits for the run that `find` returns, and for those that it continues as. `find` reads, so it runs on the `reader`;
+// it is not called if the desk knows the run of that workflow id.
 std::shared_ptr<Waiting> wait_for_runs(ResultDesk& results, Timer& reader, const std::string& name_space,
                                        const std::string& workflow_id, Duration wait,
                                        Reply<std::optional<Execution>> reply,

@@ -8,7 +8,7 @@ namespace hapax {
 namespace {
 
 constexpr std::size_t kMostAtOnce = 500;  // are read
-constexpr std::size_t kLatest = 256;      // closings that are remembered, and runs that were created
+constexpr std::size_t kLatest = 256;      // remembered closings, and runs that were created
 
 }  // namespace
 
@@ -25,7 +25,7 @@ struct ResultDesk::Call : Waiting, std::enable_shared_from_this<Call> {
 
   // Under the desk's lock.
   bool ended = false;
-  bool over = false;  // the wait has ended: the next look is the last
+  bool over = false;  // the wait has ended: the next read is the last
   std::optional<Timer::Key> deadline;
 };
 
@@ -34,7 +34,7 @@ std::shared_ptr<Waiting> ResultDesk::wait(const std::string& name_space, const E
   auto call = std::make_shared<Call>(*this, name_space, id, std::move(reply));
   bool is_open;
   {
-    // Known before it looks, so that no closing falls between the two.
+    // Registered before it reads, so that no closing is missed in between.
     std::lock_guard lock(mutex_);
     calls_.emplace(id, call);
     call->over = wait.count() == 0 || stopping_;
@@ -47,7 +47,7 @@ std::shared_ptr<Waiting> ResultDesk::wait(const std::string& name_space, const E
   }
   if (is_open) return call;
   if (stopping_) {
-    look({call});  // the reader may be gone already
+    look({call});  // the reader may have ended
   } else {
     look_soon(call);
   }
@@ -58,7 +58,7 @@ void ResultDesk::look_soon(const std::shared_ptr<Call>& call) {
   {
     std::lock_guard lock(mutex_);
     to_look_.push_back(call);
-    if (to_look_.size() > 1) return;  // somebody has told the reader
+    if (to_look_.size() > 1) return;  // the reader has been notified
   }
   reader_.soon([this] {
     Calls calls;
@@ -87,7 +87,7 @@ void ResultDesk::look(const std::string& name_space, std::span<const std::shared
   try {
     found = store_.find_all(name_space, ids);
   } catch (const Failure& failure) {
-    // One that cannot be read must not take the others with it.
+    // One that cannot be read must not affect the others.
     const bool one_by_one = calls.size() > 1 && !failure.safe_to_retry();
     for (const auto& call : calls) {
       one_by_one ? look(name_space, {&call, 1}) : end(call, std::current_exception());

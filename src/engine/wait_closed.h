@@ -19,21 +19,21 @@
 
 namespace hapax {
 
-// Reads run on the `reader`'s thread, not on the caller's, which may be the server's only one; but for closed_now().
-// One read serves all who have come meanwhile.
+// Reads run on the `reader`'s thread, not on the caller's, which may be the server's only one; except for closed_now().
+// One read serves all calls that arrived in the meantime.
 class ResultDesk {
  public:
   ResultDesk(Store& store, Timer& timer, Timer& reader) : store_(store), timer_(timer), reader_(reader) {}
 
-  // A moment. What the caller read after it, and found open, need not be read again if nobody has closed it since.
+  // A moment. What the caller read after it and found open need not be read again unless it has closed since.
   using Mark = std::uint64_t;
   Mark mark() const;
 
   std::shared_ptr<Waiting> wait(const std::string& name_space, const ExecutionId& id, Duration wait,
                                 Reply<std::optional<Execution>> reply, std::optional<Mark> found_open_since = {});
 
-  // A run that this engine has created since that mark. It stays the one of its workflow id until it is closed, by
-  // whomever, or the id is released: so as long as nothing is known of that, nobody has to look which one counts.
+  // A run that this engine has created since that mark. It stays the current run of its workflow id until it is closed
+  // or the id is released: until then no one has to look it up.
   void created_run(const Execution& run, Mark before);
   void forget_runs();
   struct OpenRun {
@@ -42,14 +42,14 @@ class ResultDesk {
   };
   std::optional<OpenRun> open_run(const std::string& name_space, const std::string& workflow_id) const;
 
-  // The execution was closed: answers whoever waits for it. `known` is what it is, where that need not be read, or
+  // The execution was closed: answers the calls that wait for it. `known` is its content, if it need not be read, or
   // cannot be because closing it deleted it.
   void closed(const ExecutionId& id, std::optional<Execution> known = {});
-  // The same with the read on the caller's own thread: for a lane that has nothing else to do, as waking another takes
-  // longer.
+  // The same, reading on the caller's own thread: for a lane that has nothing else to do, because waking another thread
+  // takes longer.
   void closed_now(const ExecutionId& id);
 
-  // Anything may have been closed by somebody else: looks at all that is waited for.
+  // Other processes may have closed anything: reads all that is waited for.
   void look_again();
 
   // Ends all waits with what is known now.

@@ -40,7 +40,7 @@ std::vector<SubmitResult> submit_all(AppState& state, std::vector<SubmitRequest>
   });
 }
 
-// Calls `done` with what came of it, or why that is not known.
+// Calls `done` with the outcome, or why it is unknown.
 void submit_one(AppState& state, SubmitRequest request, std::function<void(std::variant<SubmitResult, Error>)> done) {
   std::vector<SubmitRequest> requests;
   requests.push_back(std::move(request));

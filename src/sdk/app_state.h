@@ -1,4 +1,4 @@
-// What all copies of an App share.
+// The state that all copies of an App share.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class AppState : public Declarations {
   const Opened& opened() const { return opened_; }
   const std::string& name_space() const { return name_space_; }
 
-  // What every work() looks at. The last one to return takes it back.
+  // Checked by every work(). The last one to return resets it.
   std::atomic<bool> stop_requested = false;
   void work_begins() { ++working_; }
   void work_ended() {
@@ -32,7 +32,7 @@ class AppState : public Declarations {
  private:
   const std::string name_space_;
   std::atomic<int> working_ = 0;
-  const Opened opened_;  // the first to go: what it still answers may use all the rest
+  const Opened opened_;  // destroyed first: what it still answers may use the rest
 };
 
 inline const char* code_of(const Failure& failure) {
@@ -46,7 +46,7 @@ inline const char* code_of(const Failure& failure) {
   return "StoreUnavailable";
 }
 
-// Runs what the engine may throw, and gives it the caller's exceptions.
+// Runs what the engine may throw, and converts to the caller's exceptions.
 template <class Function>
 auto translating(Function&& function) -> decltype(function()) {
   try {
@@ -58,8 +58,8 @@ auto translating(Function&& function) -> decltype(function()) {
   }
 }
 
-// For what the engine calls: it ends before the state does, and on no thread of its own, so that must not be what keeps
-// the state.
+// For callbacks of the engine: it ends before the state does, and on another thread, so a callback must not keep the
+// state alive.
 inline std::shared_ptr<AppState> unowned(const std::shared_ptr<AppState>& state) {
   return {std::shared_ptr<void>(), state.get()};
 }
@@ -73,7 +73,7 @@ class HandleState {
         result_(std::visit([](auto&& one) { return Result(std::move(one)); }, std::move(result))) {}
   HandleState(std::shared_ptr<AppState> app, Error failure) : app_(std::move(app)), result_(std::move(failure)) {}
 
-  // Throws the refusal or failure that this submission met, if it met one.
+  // Throws this submission's refusal or failure, if any.
   const Receipt& receipt() const;
   const ExecutionId& id() const { return receipt().execution.id; }
   AppState& app() const { return *app_; }
@@ -85,26 +85,26 @@ class HandleState {
 
 class WorkflowHandleState {
  public:
-  // What the start met, or why it is not known.
+  // The outcome of the start, or why it is unknown.
   using Result = std::variant<Receipt, Error>;
 
   WorkflowHandleState(std::shared_ptr<AppState> app, std::string workflow_id, Result result)
       : app_(std::move(app)), workflow_id_(std::move(workflow_id)), result_(std::move(result)) {}
-  // How the workflow ended, too, or why that is not known.
+  // How the workflow ended, or why that is unknown.
   using End = std::variant<Execution, Error>;
   WorkflowHandleState(const WorkflowHandleState& started, End end)
       : app_(started.app_), workflow_id_(started.workflow_id_), result_(started.result_), end_(std::move(end)) {}
 
-  // The same for what the engine calls, which must not be what keeps the app.
+  // The same for callbacks of the engine, which must not keep the app alive.
   std::shared_ptr<WorkflowHandleState> unowned() const {
     return std::make_shared<WorkflowHandleState>(hapax::detail::unowned(app_), workflow_id_, result_);
   }
 
   const std::string& workflow_id() const { return workflow_id_; }
-  // Throws the refusal or failure that the start met, if it met one.
+  // Throws the start's refusal or failure, if any.
   const Receipt& receipt() const;
   const Error* failure() const { return std::get_if<Error>(&result_); }
-  // Nothing, if it is not known yet. Throws what kept it from being known.
+  // Nothing if it is not known yet. Throws the failure that kept it from being known.
   const Execution* end() const;
   AppState& app() const { return *app_; }
   const std::shared_ptr<AppState>& shared_app() const { return app_; }
@@ -116,7 +116,7 @@ class WorkflowHandleState {
   const std::optional<End> end_;
 };
 
-// The refusal of a start as the error that it is thrown as.
+// The refusal of a start as the error to throw.
 WorkflowHandleState::Result started_or_refused(SubmitResult result);
 
 }  // namespace hapax::detail

@@ -18,7 +18,7 @@ namespace detail {
 
 namespace {
 
-// Counted from here and now: a lease may come from a server whose clock is another.
+// Counted by the local clock: the lease may come from a server with another clock.
 std::chrono::steady_clock::time_point end_of(const Execution& claimed) {
   std::optional<Duration> time = claimed.timeout;
   if (claimed.deadline_at && claimed.started_at) {
@@ -51,7 +51,7 @@ const DeclaredTask* declared_for(const std::map<std::string, DeclaredTask>& task
 
 Report run_handler(const DeclaredTask& declared, RunningTask& task, const std::string& name_space) {
   Report report{task.token, Report::Completed{}, name_space};
-  if (task.cancel_requested) {  // while it was queued here: cancelled, or another worker's by now
+  if (task.cancel_requested) {  // while it was queued here: cancelled, or taken by another worker
     report.outcome = Report::Failed{{std::string(kCancelled), "it was cancelled before it started"}, true};
     return report;
   }

@@ -1,4 +1,4 @@
-// An attempt at a task, or a turn of a workflow, that was claimed; and running a task's handler for it.
+// A claimed attempt or turn; running a task's handler.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,7 @@
 
 namespace hapax::detail {
 
-inline constexpr std::string_view kCancelled =
-    "Cancelled";  // the type of the error of a handler that heard of a cancel
+inline constexpr std::string_view kCancelled = "Cancelled";  // the error type of a handler that noticed a cancel
 
 // An attempt that this worker has a lease for.
 class RunningTask {
@@ -26,7 +25,7 @@ class RunningTask {
 
   TaskContext context() const { return TaskContext(*this); }
 
-  // By the clock of the store, as far as it is known here.
+  // By the store's clock, as far as it is known here.
   Time now() const;
 
   // The engine ends the attempt by itself, and has done so or is about to.
@@ -40,10 +39,10 @@ class RunningTask {
   std::atomic<bool> cancel_requested = false;
 };
 
-// What is declared for tasks of the type; null if nothing is.
+// The handler for tasks of the type; null if there is none.
 const DeclaredTask* declared_for(const std::map<std::string, DeclaredTask>& tasks, const std::string& type);
 
-// Runs the handler. Whatever comes of it, there is a report.
+// Runs the handler. There is always a report.
 Report run_handler(const DeclaredTask& declared, RunningTask& task, const std::string& name_space);
 
 }  // namespace hapax::detail

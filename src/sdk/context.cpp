@@ -10,7 +10,7 @@ namespace {
 
 constexpr Duration kLongestSleep = std::chrono::days(36'525);
 
-// Longer than anybody waits, and no time in the past.
+// Longer than any wait, and not in the past.
 Duration in_bounds(Milliseconds duration) { return std::clamp<Duration>(duration, Duration(0), kLongestSleep); }
 
 Event command(Event::Kind kind, std::string_view name = {}) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr Milliseconds kLongest = std::chrono::days(36'525);
 
-// The option's word as the engine's value.
+// The option's text as the engine's value.
 template <class Parse>
 auto word(std::string_view option, const std::optional<std::string>& text, Parse parse)
     -> decltype(parse(std::string_view())) {

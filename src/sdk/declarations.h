@@ -1,4 +1,4 @@
-// What this program declared: its tasks and workflows, by their types.
+// The tasks and workflows that this program declared, by type.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace hapax::detail {
 
-// Stands for every type that has no task of its own.
+// Stands for every type without its own task.
 inline constexpr std::string_view kAnyType = "";
 
 struct DeclaredTask {
@@ -46,14 +46,14 @@ class Declarations {
   std::map<const void*, std::string> types_;  // of plain functions
 };
 
-// A submission as the caller worded it, for the engine. Throws Error(InvalidRequest) for words it does not know.
+// The caller's options as the engine's submission. Throws Error(InvalidRequest) for unknown values.
 SubmitRequest to_request(const Declarations& declared, std::string_view type, const std::string& input_json,
                          const SubmitOptions& options, Kind kind = Kind::task);
 
 // The document in a JSON text; the empty text is null. Throws Error(InvalidJson).
 Json parse_document(const std::string& json);
 
-// Throws Error(InvalidRequest) for what cannot be a workflow id or the name of a signal.
+// Throws Error(InvalidRequest) for an invalid workflow id or signal name.
 void check_workflow_id(std::string_view workflow_id);
 void check_signal(std::string_view name);
 

@@ -53,7 +53,7 @@ void swap_exceptions(Exceptions& other) {
   other = mine;
 }
 
-// What the sanitizers must know of a change of stacks: told before and after it, on either side.
+// What the sanitizers must know about a change of stacks: called before and after it, on either side.
 class Side {
  public:
   void leaving_to([[maybe_unused]] Side& other, [[maybe_unused]] bool for_good = false) {
@@ -81,7 +81,7 @@ class Side {
 #endif
   }
 
-  // Who resumes may be another thread each time.
+  // Each resume may be on another thread.
   void is_resumer() { *this = Side(); }
 
   void ended() {
@@ -151,7 +151,7 @@ struct PooledStack {
 
   context::stack_context allocate() { return pool->allocate(); }
   void deallocate(context::stack_context& stack) {
-    const auto keep = pool;  // this very object lies on the stack that is given back
+    const auto keep = pool;  // this object lies on the stack that is given back
     keep->deallocate(stack);
   }
 };
@@ -164,8 +164,8 @@ class Fiber::Impl {
     PooledStack pooled{stacks.impl()};
     const context::stack_context stack = pooled.allocate();
     inside_.is_fiber(stack);
-    // Boost enters the fiber here already, and comes back: what AddressSanitizer gives its first function for its
-    // variables must not be this thread's, which may end before the fiber does.
+    // Boost already enters the fiber here, and returns: the variables that AddressSanitizer gives its first function
+    // must not be this thread's, which may end before the fiber does.
     outside_.leaving_to(inside_);
     other_ = context::fiber(std::allocator_arg, context::preallocated(stack.sp, stack.size, stack), std::move(pooled),
                             [this](context::fiber&& resumer) { return run(std::move(resumer)); });
@@ -212,7 +212,7 @@ class Fiber::Impl {
     try {
       if (!unwinding_) body_();
     } catch (const Unwind&) {
-      // Dropped: that was all.
+      // Dropped: nothing more to do.
     }
     ended_ = true;
     inside_.leaving_to(outside_, true);

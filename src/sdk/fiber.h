@@ -1,4 +1,4 @@
-// A function on a stack of its own, that can stop in the middle and go on later, on any thread.
+// A function on its own stack that can suspend and continue on any thread.
 //
 // Invariants
 // - Only one thread at a time resumes a fiber, and only the fiber itself suspends it.
@@ -14,7 +14,7 @@
 
 namespace hapax::detail {
 
-// No std::exception, so that no catch clause of a program's own takes it for one.
+// Not a std::exception, so that no catch clause of a program handles it.
 struct Unwind {};
 
 // Stacks, each with a guard page below it, kept for the next fiber when one ends. May be shared by all threads.
@@ -44,7 +44,7 @@ class Fiber {
   void resume();
   bool ended() const;
 
-  // Called by the body: back to who resumed it. check_wanted() only throws Unwind where suspend() would.
+  // Called by the body: back to the resumer. check_wanted() only throws Unwind where suspend() would.
   void suspend();
   void check_wanted() const;
 

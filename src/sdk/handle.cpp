@@ -18,7 +18,7 @@ const Receipt& HandleState::receipt() const {
 
 namespace {
 
-// The longest a single wait asks for: servers do not take longer ones.
+// The longest single wait: servers refuse longer ones.
 constexpr Duration kWaitStep{30'000};
 
 Execution wait_step(const HandleState& handle, Duration wait) {

@@ -5,7 +5,7 @@
 namespace hapax::detail {
 
 KeptRun RunCache::take(const ExecutionId& id) {
-  std::vector<KeptRun> unwound;  // after the lock: that runs code of the program's own
+  std::vector<KeptRun> unwound;  // after the lock: it runs the program's own code
   std::lock_guard lock(mutex_);
   unwound.swap(dropped_);
   const auto found = by_id_.find(id);

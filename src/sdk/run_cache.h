@@ -1,4 +1,4 @@
-// The runs of workflows that a worker keeps in memory while they wait: so many at most, the latest ones.
+// The workflow runs that a worker keeps in memory while they wait: at most this many, the latest ones.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace hapax::detail {
 struct KeptRun {
   std::unique_ptr<WorkflowRun> run;  // null: there is none
   LeaseToken last_turn;
-  // False for a run that was told of an end of a step which may not come to pass: only who goes on from there may use
-  // it, whose turn is then refused along with it.
+  // False for a run that was told the end of a step before its commit: only the turn that follows may use it, and is
+  // refused along with it.
   bool is_certain = true;
 };
 
@@ -25,19 +25,19 @@ class RunCache {
  public:
   explicit RunCache(std::size_t capacity) : capacity_(capacity) {}
 
-  // The run, if it is kept; from now on it is the caller's.
+  // Takes the run out of the cache, if it is there.
   KeptRun take(const ExecutionId& id);
 
   // The same if its code waits for this step alone.
   KeptRun take_if_waiting_only_for(const ExecutionId& id, std::int32_t step);
 
-  // The turn that was its last was accepted: whatever it was told is so.
+  // Its last turn was accepted: everything it was told is committed.
   void now_certain(const LeaseToken& last_turn);
 
-  // Keeps it, in place of the one that was used longest ago if there is no room.
+  // Keeps it, replacing the least recently used one if there is no room.
   void put(KeptRun run);
 
-  // Keeps it no longer. Quick: its stack is unwound by the next take() or put().
+  // Drops it. Quick: the next take() or put() unwinds its stack.
   void drop(const ExecutionId& id);
   void drop(KeptRun run);  // that was never put
 

@@ -10,7 +10,7 @@ namespace {
 volatile std::sig_atomic_t signalled = 0;
 struct sigaction before_term, before_int;
 
-// Several workers of one process watch together: the first catches the signals, the last puts back what was there.
+// Several workers of one process share it: the first catches the signals, the last restores the handlers.
 std::mutex watches_mutex;
 int watches = 0;
 

@@ -3,8 +3,8 @@
 
 namespace hapax::detail {
 
-// Catches the two signals as long as it lives, and puts back what was there before. Of several that live at once each
-// hears of a signal, and the last one to end puts back.
+// Catches the two signals while it lives, and then restores the previous handlers. If several live at once, each gets
+// every signal, and the last one restores.
 class SignalWatch {
  public:
   explicit SignalWatch(bool enabled);

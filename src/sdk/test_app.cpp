@@ -35,7 +35,7 @@ std::optional<Time> earlier(const std::optional<Time>& a, const std::optional<Ti
   return a && b ? std::min(*a, *b) : a ? a : b;
 }
 
-// The store reads the clock as long as anybody has a handle to something in it.
+// The store reads the clock as long as there is a handle to anything in it.
 struct Memory {
   explicit Memory(Time start) : clock(start), store(open_on(clock)), engine(start_engine(store, {})) {}
 
@@ -56,7 +56,7 @@ Opened opened(const std::shared_ptr<Memory>& memory) {
   return opened;
 }
 
-// Where it comes among what can be run at the same moment.
+// Its position among what can run at the same moment.
 auto place(const Claimed& claimed) {
   const Execution& execution = claimed.execution;
   return std::tuple(-execution.priority, execution.run_at, execution.parent_workflow_id,
@@ -65,7 +65,7 @@ auto place(const Claimed& claimed) {
 
 }  // namespace
 
-// The engine is asked for all but the claims: of those the store tells when the next one can be had.
+// Everything but claims goes to the engine: the store says when the next claim is possible.
 class TestApp::Impl {
  public:
   explicit Impl(const TestOptions& options)
@@ -104,8 +104,8 @@ class TestApp::Impl {
   void move_to(Time time) { memory_->clock.move_to(time); }
 
  private:
-  // Everything that can be run now, in an order that does not hang on ids, which are made by chance. If there is
-  // nothing: when there will be, as far as that is known.
+  // Everything that can run now, in an order that does not depend on ids, which are random. If there is nothing: when
+  // there will be, if that is known.
   std::vector<Claimed> claim(std::optional<Time>& next) {
     SweepOutcome swept = memory_->store->sweep(kBatch);
     while (swept.more) swept = memory_->store->sweep(kBatch);

@@ -1,4 +1,4 @@
-// What a program's code threw, as something that can be kept and sent: short enough, and UTF-8.
+// Exceptions of the program's code, as values to store and send: short enough, and UTF-8.
 #pragma once
 
 #include <exception>
@@ -8,10 +8,10 @@
 
 namespace hapax::detail {
 
-// `type` is the name of the exception's class; Hapax's own are told without their namespace.
+// `type` is the name of the exception's class; Hapax's own come without their namespace.
 AttemptError thrown(const std::exception& error);
 
-// Of something that is no std::exception.
+// For something that is not a std::exception.
 AttemptError thrown_unknown();
 
 AttemptError presentable_error(std::string type, std::string message);

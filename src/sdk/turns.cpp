@@ -12,7 +12,7 @@ namespace {
 constexpr std::int32_t kHistoryPage = 1000;
 constexpr std::size_t kLeastStackBytes = 64 * 1024;
 
-// When the turn began, by the clock of the store.
+// When the turn began, by the store's clock.
 Time time_of(const Execution& claimed) {
   return claimed.started_at.value_or(std::chrono::floor<Duration>(std::chrono::system_clock::now()));
 }
@@ -71,12 +71,12 @@ TurnRequest Turns::run(const Execution& claimed, const std::vector<Event>& event
 std::optional<TurnRequest> Turns::follow(const RunningTask& task, const Report& report) {
   const auto* completed = std::get_if<Report::Completed>(&report.outcome);
   if (!completed || !task.execution.parent) return std::nullopt;
-  if (task.cancel_requested || task.is_over()) return std::nullopt;  // it may be another worker's by now
+  if (task.cancel_requested || task.is_over()) return std::nullopt;  // another worker may have it
   KeptRun kept = kept_.take_if_waiting_only_for(*task.execution.parent, task.execution.step);
   if (!kept.run) return std::nullopt;
   kept.run->learn_completed(task.execution.step, completed->result);
   TurnRequest turn = kept.run->advance(task.now());
-  if (std::holds_alternative<Turn::Stuck>(turn.end)) return std::nullopt;  // a replay tells it better
+  if (std::holds_alternative<Turn::Stuck>(turn.end)) return std::nullopt;  // a replay reports it better
   turn.token = kept.last_turn;
   turn.name_space = app_.name_space();
   turn.step = report;

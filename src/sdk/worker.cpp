@@ -20,7 +20,7 @@ constexpr double kMaxAhead = 3000;
 constexpr double kAheadSeconds = 0.02;  // of work, for handlers that take next to no time
 constexpr double kAheadOfHandled = 8;   // times as many as have been handled
 constexpr auto kClaimWait = 20s;
-constexpr auto kTick = 100ms;  // how late a stop from a handler or another thread is seen at most
+constexpr auto kTick = 100ms;  // how late a stop from a handler or another thread is noticed
 
 std::vector<std::string> queues_of(const WorkOptions& options, const std::map<std::string, DeclaredTask>& tasks,
                                    const std::map<std::string, DeclaredWorkflow>& workflows) {
@@ -124,7 +124,7 @@ bool Worker::is_idle() const {
   return options_.until_idle_for && asked_ && held_.empty() && Steady::now() - last_busy_ >= *options_.until_idle_for;
 }
 
-// A claim under way ends by itself when the idle time is over; to cancel it might lose what it was just given.
+// A claim in flight ends by itself at the end of the idle time; cancelling it might lose what it was just given.
 bool Worker::should_stop() const { return app_.stop_requested || (is_idle() && !is_claiming()); }
 
 void Worker::stop_threads() {
@@ -142,7 +142,7 @@ void Worker::stop_threads() {
 
 // ---- claiming
 
-// How many more there is room for than there are threads, where handlers are quick: so far as that has been seen.
+// How many tasks beyond the number of threads there is room for, if handlers have been quick so far.
 double Worker::ahead() const {
   if (handled_ == 0) return 0;
   const double threads = static_cast<double>(options_.threads);
@@ -152,15 +152,15 @@ double Worker::ahead() const {
 
 bool Worker::has_both() const { return !tasks_.empty() && !turns_.declared().empty(); }
 
-// How many more there is room for: a free thread each, and some ahead.
+// How much room there is: a free thread each, and some ahead.
 std::int32_t Worker::places() const {
   const double all = static_cast<double>(options_.threads) + ahead();
   double room = all - static_cast<double>(held_.size());
-  // Of tasks and turns, one must not keep the other from being asked for.
+  // Tasks and turns must not keep each other from being claimed.
   if (!has_both()) {
     for (const Claiming& claiming : claims_) room -= claiming.limit;
   }
-  // Quick ones are fetched in bulk, when half of what is kept ahead is used up.
+  // Quick ones are claimed in bulk, when half of those kept ahead are used up.
   if (ahead() > 0 && room < std::min<double>(all / 2, kMaxClaim)) return 0;
   return static_cast<std::int32_t>(std::clamp<double>(room, 0, kMaxClaim));
 }
@@ -169,9 +169,9 @@ bool Worker::is_claiming() const {
   return std::any_of(claims_.begin(), claims_.end(), [](const Claiming& claiming) { return claiming.under_way(); });
 }
 
-// What to claim next: as long as there is room, there is one claim out for whatever this worker can do, or several,
-// apart, for each of tasks and turns. Where it has only one of them and claims come back full, another is on its way
-// before the last one is answered.
+// What to claim next. While there is room, one claim is out for everything this worker can do, or several, separate for
+// tasks and turns. If it does only one of them and claims come back full, the next claim is sent before the last one is
+// answered.
 Worker::Claiming Worker::wanted() const {
   if (draining_ || places() == 0) return {};
   const bool has_turns = !turns_.declared().empty(), has_tasks = !tasks_.empty() || !has_turns;
@@ -269,7 +269,7 @@ void Worker::note_duration(Steady::duration took) {
 }
 
 void Worker::report(const std::shared_ptr<RunningTask>& task, Report report, Steady::duration took) {
-  // A handler that stopped because its time was over says nothing: the engine times the attempt out, whoever is first.
+  // A handler that stopped because its time was over reports nothing: the engine times the attempt out.
   const auto* error = std::get_if<Report::Failed>(&report.outcome);
   if (error && error->error.type == kCancelled && task->is_over()) {
     if (on_attempt_end_) on_attempt_end_({*task, report, AttemptEnd::Answer::not_asked, took});
@@ -285,7 +285,7 @@ void Worker::report(const std::shared_ptr<RunningTask>& task, Report report, Ste
     try {
       said = std::move(answer).get().at(0).accepted ? Said::accepted : Said::lease_lost;
     } catch (const std::exception&) {
-      // The lease runs out, and another attempt is made.
+      // The lease ends, and another attempt follows.
     }
     on_attempt_end_({*task, *told, said, took});
     let_go(*task);
@@ -299,7 +299,7 @@ void Worker::let_go(const RunningTask& task) {
   if (held_.empty() || wanted().under_way()) changed_.notify_one();
 }
 
-// Reports until the engine has heard: a report may be repeated, and a lease that was lost meanwhile fences it off.
+// Reports until the engine has answered: a report may be repeated, and a lost lease fences it off.
 std::vector<FinishOutcome> Worker::finish(std::span<const Report> reports) {
   const auto give_up = Steady::now() + options_.lease;
   for (Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
@@ -316,8 +316,7 @@ std::vector<FinishOutcome> Worker::finish(std::span<const Report> reports) {
   }
 }
 
-// One report that is refused (a result too large to send) must not take the others with it: it fails its task, for
-// good.
+// A refused report (a result too large to send) must not affect the others: it fails its task for good.
 std::vector<FinishOutcome> Worker::finish_one_by_one(std::span<const Report> reports, const std::string& why) {
   std::vector<FinishOutcome> outcomes;
   if (reports.size() > 1) {
@@ -350,7 +349,7 @@ void Worker::keep_leases() {
         if (outcomes[i].cancel_requested || !outcomes[i].ok) tasks[i]->cancel_requested = true;
       }
     } catch (const Failure&) {
-      // The next round tries again; a lease that runs out meanwhile fences this worker off.
+      // The next round tries again; a lease that ends before fences this worker off.
     }
     lock.lock();
   }

@@ -1,21 +1,20 @@
-// The worker: claims tasks and turns of workflows, runs them on threads, keeps their leases alive, and reports what
-// became of them.
+// The worker: claims tasks and turns, runs them on threads, extends their leases, and reports their outcomes.
 //
 //   claim ─▶ queue ─▶ N threads ─▶ tasks: report lane ─▶ finish
 //                        ▲         turns: commit
 //                heartbeat thread
 //
-// Claims ask for as many as the threads can start at once; for handlers that take next to no time, for some 20 ms of
-// work ahead, so that neither the claims nor the reports are made one by one. A worker of workflows then has several
-// claims out, apart for tasks and turns: while one is being answered, another still waits, and may be handed what a
-// commit makes claimable. A worker of tasks, or of workflows, alone has two out while they come back full.
+// Claims ask for as many as the threads can start at once; for very quick handlers, for some 20 ms of work ahead, so
+// that neither claims nor reports are made one by one. A worker of workflows then has several claims out, separate for
+// tasks and turns: while one is being answered, another still waits, and may be handed what a commit makes claimable. A
+// worker of only tasks or only workflows has two out while they come back full.
 //
-// A task of a type that is not declared here is given back, unstarted, for a worker that has it. Then this worker
-// claims with a back-off if it met nothing else, and for as many more as it passed over, so that they do not hide what
+// A task of a type that is not declared here is given back, unstarted, for a worker that has it. If the claim got
+// nothing else, this worker claims with a back-off, and for as many more as it skipped, so that they do not hide what
 // waits behind them. What is not started when the worker stops is given back, too.
 //
-// A step that nothing but its turn decides over is run within the turn that asks for it, and committed with it: see
-// worker_turns.cpp.
+// A step that is claimable at once, without limits, runs within the turn that asks for it, and is committed with it:
+// see worker_turns.cpp.
 #pragma once
 
 #include <array>
@@ -39,12 +38,12 @@
 
 namespace hapax::detail {
 
-// How an attempt ended here, and what the engine said to it. Told on any of the worker's threads.
+// How an attempt ended here, and what the engine answered. Called on any of the worker's threads.
 struct AttemptEnd {
   enum class Answer : std::uint8_t {
     accepted,
-    lease_lost,   // nothing was changed: the attempt was taken away, or its task is closed
-    unreachable,  // nobody answered as long as the lease lasted
+    lease_lost,   // nothing was changed: another worker has the attempt, or its task is closed
+    unreachable,  // no answer as long as the lease lasted
     not_asked     // its time was over: the engine ends it
   };
 
@@ -61,7 +60,7 @@ class Worker {
   Worker(AppState& app, const WorkOptions& options, OnAttemptEnd on_attempt_end = {});
   ~Worker();
 
-  // Until the app is stopped, a signal comes, or there was nothing to do for as long as the options say.
+  // Until the app is stopped, a signal arrives, or there was nothing to do for as long as the options say.
   void run();
 
  private:
@@ -71,7 +70,7 @@ class Worker {
   static constexpr Duration kClaimPauseAfterFailure{500};
   static constexpr Duration kFirstUnknownPause{50}, kLongestUnknownPause{2000};  // before the next claim
   static constexpr std::int32_t kMaxClaim = 1000;
-  static constexpr std::size_t kClaimsApart = 4;  // of tasks and of turns each, where they are made apart
+  static constexpr std::size_t kClaimsApart = 4;  // of tasks and of turns each, if they are separate
 
   // A turn that the engine has not answered yet.
   struct UnheardTurn {
@@ -82,7 +81,7 @@ class Worker {
     Duration pause = kFirstPause;
   };
 
-  // What a thread runs next: a task, a turn, or the rest of a turn that was kept unfinished.
+  // What a thread runs next: a task, a turn, or the rest of an unfinished turn.
   struct Queued {
     std::shared_ptr<RunningTask> task;
     std::shared_ptr<OpenTurn> turn;
@@ -94,8 +93,7 @@ class Worker {
     std::shared_ptr<RunningTask> step;
     std::shared_ptr<OpenTurn> turn;
     Steady::time_point began = Steady::now();
-    // It took longer than a moment, or has failed, so that its turn is committed without it: from then on it is a task
-    // like others.
+    // It took too long, or has failed, so its turn is committed without it: from then on it is a task like others.
     bool is_told = false;
     bool is_known = false;           // that was answered
     std::optional<Report> end = {};  // before that
@@ -123,7 +121,7 @@ class Worker {
   std::vector<UnheardTurn> turns_to_repeat();
   void let_go(const RunningTask& task);
 
-  // Attempts that are to be given back, as if they had never been claimed.
+  // Attempts to give back, as if they had never been claimed.
   struct Return {
     std::vector<LeaseToken> tokens;
     Steady::time_point give_up_at = {};  // their leases have ended by then
@@ -141,7 +139,7 @@ class Worker {
   struct Claiming {
     bool tasks = false, turns = false;  // that it asks for; neither: it is not under way
     std::int32_t room = 0;              // for so many
-    std::int32_t limit = 0;             // and asks for so many, because some will be passed over
+    std::int32_t limit = 0;             // and claims this many, because some will be skipped
     std::shared_ptr<Waiting> waiting;
 
     bool under_way() const { return tasks || turns; }
@@ -174,7 +172,7 @@ class Worker {
 
   mutable std::mutex mutex_;
   std::condition_variable arrived_;  // a task to run, or the end
-  std::condition_variable changed_;  // the run loop, and nobody else, has something to do
+  std::condition_variable changed_;  // only the run loop has something to do
   std::condition_variable ending_;   // for who waits for the end: ended_
   std::deque<Queued> queued_;
   std::set<std::shared_ptr<StepInTurn>> in_turns_;
@@ -184,7 +182,7 @@ class Worker {
   std::size_t returning_ = 0;                                // calls that give back, under way
   std::int32_t passed_over_ = 0;                             // tasks of unknown types that the last claim met
   Duration unknown_pause_ = kFirstUnknownPause;
-  std::set<std::string> unknown_types_;  // that were told of
+  std::set<std::string> unknown_types_;  // that were reported
   std::atomic<bool> follows_ = true;     // sends turns with the ends of the steps that they follow
   std::array<Claiming, 2 * kClaimsApart> claims_;
   bool asked_ = false;      // for work, and was answered

@@ -1,4 +1,4 @@
-// What a worker keeps of what it claimed, and what it gives back, unstarted, for others.
+// What a worker keeps of its claims, and what it gives back unstarted.
 #include <algorithm>
 #include <iostream>
 
@@ -9,11 +9,11 @@ namespace hapax::detail {
 
 namespace {
 
-constexpr std::size_t kMostUnknownTypes = 1000;  // that are told of
+constexpr std::size_t kMostUnknownTypes = 1000;  // that are reported
 
 }  // namespace
 
-// Queues what this worker knows and has room for; the rest goes back. With the lock held.
+// Queues what this worker knows and has room for; gives back the rest. With the lock held.
 void Worker::take(const Claiming& claiming, std::vector<Claimed> executions) {
   std::int32_t taken = 0, unknown = 0;
   for (Claimed& each : executions) {
@@ -38,8 +38,8 @@ void Worker::take(const Claiming& claiming, std::vector<Claimed> executions) {
   taken == 1 ? arrived_.notify_one() : arrived_.notify_all();
 }
 
-// A claim that met nothing but unknown types is not made again at once. One that was filled by them is made larger,
-// soon: what this worker knows may wait behind them. With the lock held.
+// After a claim that got only unknown types the next one waits. One that was filled by them is made larger, soon: known
+// types may wait behind them. With the lock held.
 void Worker::back_off_from_unknown(const Claiming& claiming, std::int32_t taken, std::int32_t unknown) {
   const bool may_hide_others = unknown == claiming.limit && claiming.limit < kMaxClaim;
   passed_over_ = may_hide_others ? 2 * unknown : unknown;
@@ -67,7 +67,7 @@ void Worker::give_back(LeaseToken token) {
   returns_.back().tokens.push_back(token);
 }
 
-// What no thread has begun. With the lock held.
+// What no thread has started. With the lock held.
 void Worker::give_back_queued() {
   std::erase_if(queued_, [&](const Queued& queued) {
     if (queued.turn) return false;
@@ -88,7 +88,7 @@ std::optional<Worker::Return> Worker::next_return() {
   return returned;
 }
 
-// Until the engine has heard: a lease that runs out instead would cost an attempt.
+// Until the engine has answered: a lease that ends instead would cost an attempt.
 void Worker::send_back(Return returned) {
   std::vector<Extension> extensions;
   for (const LeaseToken& token : returned.tokens) extensions.push_back({token, Duration(0), app_.name_space()});
@@ -111,7 +111,7 @@ void Worker::send_back(Return returned) {
   });
 }
 
-// One that cannot be run now: not to be claimed again at once.
+// One that cannot run now: do not claim again at once.
 void Worker::give_back(const RunningTask& task) {
   {
     std::lock_guard lock(mutex_);

@@ -1,10 +1,10 @@
-// Turns of workflows, and the steps that are run within them.
+// Turns of workflows, and the steps that run within them.
 //
 // Where the code waits for one task alone, and the engine lets it begin (Engine::begin_step), the thread that ran the
-// code runs the task: before the commit that creates it. Then both are committed, the task as completed, and the turn
-// goes on under its lease; so a row of quick steps takes one commit each. A task that takes longer than a moment, or
-// fails, is told of by itself: its turn is committed as one that waits for it, and it is a task like any other from
-// then on, with a lease of its own.
+// code runs the task, before the commit that creates it. Then both are committed, the task as completed, and the turn
+// continues under its lease; so a series of quick steps takes one commit each. A task that takes longer than 50 ms, or
+// fails, is committed as running: its turn waits for it, and it is a task like any other from then on, with its own
+// lease.
 #include <algorithm>
 
 #include "sdk/thrown.h"
@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kMoment = 50ms;  // that a step may take within its turn, before others hear of it
+constexpr auto kMoment = 50ms;  // that a step may take within its turn, before it is committed as running
 
 std::shared_ptr<const Execution> claimed_run(const std::shared_ptr<RunningTask>& turn) {
   return {turn, &turn->execution};
@@ -29,7 +29,7 @@ void Worker::run_turn(const std::shared_ptr<RunningTask>& task) {
   std::shared_ptr<OpenTurn> turn;
   try {
     turn = std::make_shared<OpenTurn>(turns_.open(task->execution, task->events));
-  } catch (const std::exception&) {  // its history cannot be had now, or there is no memory for its stack
+  } catch (const std::exception&) {  // its history cannot be read now, or there is no memory for its stack
     return give_back(*task);
   }
   note_duration(Steady::now() - start);
@@ -54,7 +54,7 @@ bool Worker::may_begin(OpenTurn& turn) const {
   return step && step->start && tasks_.contains(step->start->type);
 }
 
-// Runs the step that the turn waits for, if it may be begun within it, and lets the code go on; otherwise the turn is
+// Runs the step that the turn waits for, if it may begin within it, and lets the code continue; otherwise the turn is
 // over.
 void Worker::run_steps(const std::shared_ptr<RunningTask>& task, const std::shared_ptr<OpenTurn>& turn) {
   const auto step = may_begin(*turn) ? begin_step(task, turn) : nullptr;
@@ -75,7 +75,7 @@ void Worker::run_steps(const std::shared_ptr<RunningTask>& task, const std::shar
   end_turn(task, *turn);
 }
 
-// Commits what is done, before anything else is begun.
+// Commits what is done before anything else begins.
 void Worker::keep_unfinished(const std::shared_ptr<RunningTask>& task, const std::shared_ptr<OpenTurn>& turn,
                              TurnRequest done) {
   done.end = Turn::Unfinished{};
@@ -113,7 +113,7 @@ std::shared_ptr<Worker::StepInTurn> Worker::begin_step(const std::shared_ptr<Run
   return step;
 }
 
-// True if it is completed within the turn. Otherwise it is reported by itself, after the turn that tells of it.
+// True if it completed within the turn. Otherwise it is reported by itself, after the turn that asked for it.
 bool Worker::end_step(const std::shared_ptr<StepInTurn>& step, Report report) {
   std::unique_lock lock(mutex_);
   in_turns_.erase(step);
@@ -132,7 +132,7 @@ bool Worker::end_step(const std::shared_ptr<StepInTurn>& step, Report report) {
   return false;
 }
 
-// One that takes longer than a moment. With the lock held.
+// A step that takes too long. With the lock held.
 std::shared_ptr<Worker::StepInTurn> Worker::step_to_tell() {
   for (const auto& step : in_turns_) {
     if (step->is_told || Steady::now() - step->began < kMoment) continue;
@@ -142,7 +142,7 @@ std::shared_ptr<Worker::StepInTurn> Worker::step_to_tell() {
   return nullptr;
 }
 
-// Commits the turn as one that waits for the step, which is running.
+// Commits the turn as waiting for the step, which is running.
 void Worker::tell(const std::shared_ptr<StepInTurn>& step) {
   turns_.keep(*step->turn);
   commit_turn({.task = step->task,
@@ -162,10 +162,9 @@ void Worker::tell(const std::shared_ptr<StepInTurn>& step) {
 
 // ---- turns that follow steps
 
-// Where a workflow that this worker keeps waits for the task alone, it goes on at once, and both are committed
-// together.
+// If a workflow that this worker keeps waits for the task alone, it continues at once, and both are committed together.
 bool Worker::follow(const std::shared_ptr<RunningTask>& task, const Report& report) {
-  if (on_attempt_end_ || !follows_) return false;  // who is told of reports is told of each
+  if (on_attempt_end_ || !follows_) return false;  // the observer of reports gets each of them
   std::optional<TurnRequest> request = turns_.follow(*task, report);
   if (!request) return false;
   const auto turn = std::make_shared<const TurnRequest>(*std::move(request));
@@ -175,8 +174,8 @@ bool Worker::follow(const std::shared_ptr<RunningTask>& task, const Report& repo
   return true;
 }
 
-// Whatever becomes of the turn must not keep the task from ending: then that is reported by itself. Where it has ended,
-// the report is a repetition.
+// Whatever becomes of the turn must not keep the task from ending: then the task is reported by itself. If it has
+// ended, the report is a repetition.
 void Worker::followed(const std::shared_ptr<RunningTask>& task, const TurnRequest& turn,
                       Answer<std::vector<TurnOutcome>> answers) {
   bool has_ended = false;
@@ -186,7 +185,7 @@ void Worker::followed(const std::shared_ptr<RunningTask>& task, const TurnReques
     outcome.accepted ? turns_.accepted(turn) : turns_.refused(turn.token.execution);
   } catch (const Failure& failure) {
     turns_.refused(turn.token.execution);
-    if (!failure.safe_to_retry()) follows_ = false;  // a server that does not know of it
+    if (!failure.safe_to_retry()) follows_ = false;  // a server that does not support it
   }
   has_ended ? let_go(*task) : report(task, *turn.step, {});
 }
@@ -207,8 +206,8 @@ void Worker::commit_turn(const UnheardTurn& turn) {
   });
 }
 
-// A turn may be repeated under its token; after the lease nobody wants it. One that will never be taken (too large to
-// send) leaves the workflow stuck, where it can be mended.
+// A turn may be repeated under its token; after the lease it is useless. One that can never be accepted (too large to
+// send) leaves the workflow stuck, where it can be repaired.
 void Worker::repeat_later(UnheardTurn turn, const Failure& failure) {
   const bool was_stuck = std::holds_alternative<Turn::Stuck>(turn.request->end);
   turns_.refused(turn.task->execution.id);

@@ -14,7 +14,7 @@ namespace detail {
 
 namespace {
 
-// The longest a single wait asks for: servers do not take longer ones.
+// The longest single wait: servers refuse longer ones.
 constexpr Duration kWaitStep{30'000};
 constexpr std::int32_t kHistoryPage = 1000;
 
@@ -76,7 +76,7 @@ namespace {
 
 using Told = std::function<void(std::shared_ptr<WorkflowHandleState>)>;
 
-// Waits again until it is closed; on no thread of its own.
+// Waits again until it is closed, without its own thread.
 void await_end(const std::shared_ptr<WorkflowHandleState>& started, const Told& told) {
   AppState& app = started->app();
   app.engine().wait_workflow(app.name_space(), started->workflow_id(), kWaitStep,

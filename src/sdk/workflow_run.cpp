@@ -70,8 +70,7 @@ bool WorkflowRun::learn(std::span<const Event> events) {
   return unconfirmed_.empty();
 }
 
-// Whether the history has what was sent, to the letter: another worker may have committed its own turn in this one's
-// place.
+// Whether the history has exactly what was sent: another worker may have committed its own turn instead.
 bool WorkflowRun::confirm(const Event& command) {
   if (unconfirmed_.empty() || unconfirmed_.front().step != command.step) return false;
   const Event& sent = unconfirmed_.front();
@@ -122,7 +121,7 @@ TurnRequest WorkflowRun::advance(Time now) {
   return turn;
 }
 
-// The code has come to where it waits or ends: whatever the history has beyond that, this code does not ask for.
+// The code has reached its wait or end: this code does not ask for what the history has beyond that.
 void WorkflowRun::check_nothing_left(const std::string& found) {
   if (ahead_.empty()) return;
   const auto& [step, expected] = *ahead_.begin();
@@ -191,7 +190,7 @@ std::int32_t WorkflowRun::ask(Event command, std::optional<SubmitRequest> start)
 
 namespace {
 
-// What the code meets the first time and at every replay alike.
+// What the code gets the first time and at every replay.
 [[noreturn]] void side_effect_failed(std::int32_t step, std::string_view name, const AttemptError& error) {
   throw StepFailed("SideEffectFailed", "failed", error.type, error.message,
                    fmt::format("the side effect threw {}: {}", error.type, error.message), step, std::string(name));

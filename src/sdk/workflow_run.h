@@ -1,9 +1,9 @@
-// One run of a workflow in memory: its code on a fiber, and what it was told of its history.
+// One workflow run in memory: its code on a fiber, and its history so far.
 //
-// The code asks for things through commands, numbered in the order it asks. A command that the history has already is
-// compared with it and not sent again; what came of it is the code's answer. So the code is replayed from the start in
-// a new WorkflowRun, or goes on in one that was kept, and asks for the same either way. Knows no engine: events in,
-// commands out.
+// The code asks for things through commands, numbered in the order it asks. A command that the history already has is
+// compared with it and not sent again; its outcome is the code's answer. So the code is replayed from the start in a
+// new WorkflowRun, or continues in a kept one, and asks for the same either way. Knows no engine: events in, commands
+// out.
 #pragma once
 
 #include <cstdint>
@@ -31,22 +31,21 @@ class WorkflowRun {
   WorkflowRun(const Declarations& declared, const WorkflowFunction& function, const StackPool& stacks,
               const Execution& execution);
 
-  // Tells it the next events, in their order. False if they show that what its code asked for last is not what was
-  // committed: then it is of no use any more, and the run must be replayed in a new one.
+  // Tells it the next events, in order. False if they show that its last commands are not what was committed: then it
+  // is useless, and the run must be replayed in a new one.
   bool learn(std::span<const Event> events);
 
-  // Runs the code until it cannot go on: what it newly asked for, and how it stands. `now` is the time of the turn. The
-  // token and namespace are the caller's to fill in.
+  // Runs the code until it cannot continue: its new commands, and how it ended. `now` is the time of the turn. The
+  // caller fills in the token and namespace.
   TurnRequest advance(Time now);
 
-  // Whether nothing but this step can come of anything it has asked for, and its code waits for it.
+  // Whether its code waits for this step, and no other step is open.
   bool waits_only_for(std::int32_t step) const { return open_ == 1 && waits_for_ == step && !outcomes_.contains(step); }
 
-  // Whether what it asks for may have been there before: a run that was resumed asks for some of its steps again.
+  // Whether its commands may exist already: a resumed run asks for some of its steps again.
   bool was_resumed() const { return was_resumed_; }
 
-  // Tells it, before that is committed, that this step is completed: then all that follows what it asked for last is
-  // that.
+  // Tells it, before the commit, that this step is completed: the only event after its last commands.
   void learn_completed(std::int32_t step, const std::optional<std::string>& result);
 
   std::int64_t known() const { return known_; }  // the latest event that it was told
@@ -59,7 +58,7 @@ class WorkflowRun {
     std::string name;
   };
 
-  // What came of a step.
+  // The outcome of a step.
   struct Outcome {
     std::int64_t no = 0;
     Event::Kind kind = Event::Kind::closed;

@@ -11,7 +11,7 @@ namespace hapax::wire {
 
 namespace {
 
-// What an activity's view has beside the members of its settings.
+// What an activity's view has besides the members of its settings.
 constexpr std::array<std::string_view, 9> kBesideSettings{
     "id", "paused", "paused_at", "from_file", "created_at", "updated_at", "next", "fired_ahead_until", "last"};
 
@@ -59,7 +59,7 @@ void write_run_array(JsonWriter& out, std::span<const ActivityRun> runs) {
   out.end_array();
 }
 
-// The part of a workflow id that names the firing: what stands before the first colon names the activity.
+// The part of a workflow id that names the firing: the part before the first colon names the activity.
 std::string occurrence_of(const std::string& workflow_id) {
   const auto colon = workflow_id.find(':');
   return colon == std::string::npos ? std::string() : workflow_id.substr(colon + 1);

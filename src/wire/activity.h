@@ -1,5 +1,5 @@
-// Activities, their runs and what became of events as JSON, both ways. What reads throws Failure::corrupt for what is
-// not of the documented shape.
+// Activities, their runs and the outcomes of events as JSON, both ways. Readers throw Failure::corrupt for what does
+// not have the documented shape.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// The words of the API for what is refused, and back.
+// Error codes of the API, both ways.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,13 @@
 
 namespace hapax::wire {
 
-// Tasks and workflows have words of their own for what is already there; both are read back as the same code.
+// Tasks and workflows have different codes for "already exists"; both are read back as the same value.
 std::string_view to_string(Refusal::Code code, Kind of = Kind::task);
 std::optional<Refusal::Code> parse_refusal_code(std::string_view word);
 inline bool names_workflow(std::string_view word) { return word.starts_with("Workflow"); }
 
-// A control operation that was not done: the word, and a sentence. For every kind but `done`. `target` is the id as the
-// caller wrote it; `steps` says of no_such_step how far the workflow has come.
+// A control operation that was not done: the code, and a sentence. For every kind but `done`. `target` is the id as the
+// caller wrote it; `steps` is how far the workflow has come, for no_such_step.
 std::string_view to_string(ControlOutcome::Kind kind, Kind of = Kind::task);
 std::string describe(ControlOutcome::Kind kind, std::string_view target, Kind of = Kind::task, std::int32_t steps = 0);
 inline std::string describe(ControlOutcome::Kind kind, const ExecutionId& target) {

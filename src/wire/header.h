@@ -11,10 +11,10 @@ namespace hapax::wire {
 std::string percent_encode(std::string_view text);
 
 // The header Idempotency-Key holds a key as it is, or as a string of RFC 8941: "abc" in quotes, with \" and \\. Every
-// key without control characters has such a form: the bytes of UTF-8 are taken between quotes too.
+// key without control characters has such a form: UTF-8 bytes are allowed between quotes too.
 std::string write_key_header(std::string_view key);
 
-// Nothing if it begins with a quote and is no such string.
+// Nothing if it begins with a quote and is not such a string.
 std::optional<std::string> read_key_header(std::string_view header);
 
 }  // namespace hapax::wire

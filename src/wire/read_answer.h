@@ -1,5 +1,5 @@
-// What a server answered, read back into the engine's values: the other side of write_answer. Everything here throws
-// Failure::corrupt for an answer that is not of the documented shape.
+// Reads a server's answers into the engine's values: the inverse of write_answer. Everything here throws
+// Failure::corrupt for an answer that does not have the documented shape.
 #pragma once
 
 #include "core/json.h"

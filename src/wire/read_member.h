@@ -1,4 +1,4 @@
-// Reading the members of a server's answer. Everything here throws Failure::corrupt for one that is not of the
+// Reads the members of a server's answer. Everything here throws Failure::corrupt for one that does not have the
 // documented form. A member that is JSON null counts as absent.
 #pragma once
 
@@ -44,7 +44,7 @@ auto required(const Json& document, std::string_view name, Parse parse) {
   return *std::move(value);
 }
 
-// A member that must be there, read by `read`.
+// A required member, read by `read`.
 template <class Read>
 auto read_member(const Json& document, std::string_view member, Read read) {
   const Json* value = document.find(member);
@@ -52,7 +52,7 @@ auto read_member(const Json& document, std::string_view member, Read read) {
   return read(*value);
 }
 
-// The items of an array that must be there, each read by `read`.
+// The items of a required array, each read by `read`.
 template <class Read>
 auto read_all(const Json& document, std::string_view member, Read read) {
   const Json* array = document.find(member);

@@ -1,4 +1,4 @@
-// What the engine answers, as JSON: the other side of read_answer.
+// Writes the engine's answers as JSON: the inverse of read_answer.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace hapax::wire {
 
-// Everything of an execution but its lease secrets.
+// Everything of an execution except its lease secrets.
 void write_execution(JsonWriter& out, const Execution& execution);
 
 // {"executions","damaged"?,"next_cursor"}
@@ -27,8 +27,7 @@ void write_refusal(JsonWriter& out, const Refusal& refusal);
 // A receipt or a refusal.
 void write_submit_result(JsonWriter& out, const SubmitResult& result);
 
-// An execution as its claimer gets it, with the lease token; a workflow with the events that its last turn did not
-// know.
+// An execution for its claimer, with the lease token; a workflow with the events that its last turn did not know.
 void write_claim(JsonWriter& out, const Claimed& claimed);
 
 // {"id","workflow_id"?,"status","result"?,"error"?,"execution"}

@@ -1,4 +1,4 @@
-// What a client asks, as JSON: the other side of http/parse_request.
+// Writes a client's requests as JSON: the inverse of http/parse_request.
 #pragma once
 
 #include <span>

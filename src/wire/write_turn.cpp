@@ -34,7 +34,7 @@ struct EndWriter {
     out.key("type").string(error.type).key("message").string(error.message).end_object();
   }
   void operator()(const Turn::Suspended&) { out.key("kind").string("suspended"); }
-  // Only where a step was begun within the turn, which an engine far away does not allow.
+  // Only if a step was begun within the turn, which the remote engine does not allow.
   void operator()(const Turn::Unfinished&) { out.key("kind").string("suspended"); }
   void operator()(const Turn::Completed& end) {
     out.key("kind").string("completed");
