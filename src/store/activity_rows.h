@@ -1,9 +1,9 @@
-// What a store keeps of activities: their definitions, how far each schedule has come, and the run ledger. Part of the
-// store contract: see store.h.
+// What a store keeps of activities: definitions, schedule positions, and the run ledger. Part of the store contract:
+// see store.h.
 //
-// Nothing here is one transaction with the workflows that activities start, and need not be: a decision is recorded
+// Nothing here is one transaction with the workflows that activities start, and need not be. A decision is recorded
 // first, under the firing's own name, and the first one recorded holds; then the workflow is started under its
-// deterministic id; then the schedule moves on. Whoever finds it half done does the same again.
+// deterministic id; then the schedule moves on. A server that finds this half done does the same again.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace hapax {
 struct ActivityRow {
   std::string name_space;
   std::string id;
-  std::string document;          // the definition and how far it has come: a JSON object the store does not look into
+  std::string document;          // definition and position: a JSON object that the store does not look into
   bool by_event = false;         // started by events, not by a schedule
   std::optional<Time> next_due;  // its schedule is looked at then; absent: never
   std::int64_t revision = 0;     // counted by the store
@@ -31,7 +31,7 @@ struct ActivityRow {
 struct ActivityChange {
   ActivityRow row;                  // its revision: the one it replaces; 0: there must be none of that id
   bool remove = false;              // instead of storing it. Its runs stay until they are purged
-  std::int64_t first_revision = 1;  // of a new one. Not one that a removed activity of that id may have had
+  std::int64_t first_revision = 1;  // of a new one; never one that a removed activity of that id may have had
 };
 
 struct DueActivities {

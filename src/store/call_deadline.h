@@ -1,7 +1,7 @@
-// By when the store call that this thread is in must have ended.
+// The deadline of this thread's store call.
 //
-// A call runs on one thread from beginning to end, so its deadline belongs to the thread: whatever waits within the
-// call, for a socket, a lock or a pause between two tries, waits until current() at most and then throws.
+// A call runs on one thread from beginning to end, so its deadline belongs to the thread: every wait within the call,
+// for a socket, a lock or a back-off, ends at current() and then throws.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace hapax {
 
-constexpr Duration kStoreTimeout{10'000};  // unless somebody says otherwise
+constexpr Duration kStoreTimeout{10'000};  // unless the caller says otherwise
 
 class CallDeadline {
  public:
@@ -33,7 +33,7 @@ class CallDeadline {
   static Instant current() { return current_; }
   static bool is_over() { return Clock::now() >= current_; }
 
-  // What is left of it in milliseconds, rounded up, for poll() and its like; -1: there is no deadline.
+  // The remaining milliseconds, rounded up, for poll() and the like; -1: there is no deadline.
   static int left_ms() {
     if (current_ == Instant::max()) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(current_ - Clock::now());
@@ -65,9 +65,8 @@ void lock_by_deadline(Lock& lock) {
   }
 }
 
-// A lock that a call has for long at times, because it talks to the store meanwhile. Who waits for it waits until the
-// deadline of its own call at most, and then throws Failure::unavailable: it has done nothing yet. For std::unique_lock
-// and std::shared_lock.
+// A lock that a call may hold for long, because it talks to the store. A waiter waits at most until the deadline of its
+// own call, and then throws Failure::unavailable: it has done nothing yet. For std::unique_lock and std::shared_lock.
 class CallMutex {
  public:
   void lock() {

@@ -6,7 +6,7 @@
 
 namespace hapax {
 
-// How many were sent, by what they cost; and how many of all of them came to nothing. May be read at any time.
+// How many were sent, by price class; and how many of all of them failed. May be read at any time.
 struct RequestCounts {
   std::atomic<std::int64_t> put = 0, get = 0, list = 0, remove = 0;
   std::atomic<std::int64_t> refused = 0;  // PUTs whose condition did not hold

@@ -1,27 +1,25 @@
-// The store contract: what every place that can keep executions must be able to do.
+// The store contract.
 //
 // A store is shared by all threads of a process, and its data by all processes and machines that open the same URL.
-// Every verb takes a batch, is atomic per item, applies the items in their order, and has made the whole batch durable
-// when it returns. Time is the store's own, the same for everybody who shares it.
+// Every verb takes a batch, is atomic per item, applies the items in order, and has made the whole batch durable when
+// it returns. Time is the store's own, the same for all who share it.
 //
-// After Failure::outcome_unknown the caller sends the same batch again and gets the answer of the first time: a
-// submission is recognised by its execution id (only what it superseded is not told again), a report by its lease
-// token, a control operation by its request key. Only a claim is not repeated: what an unanswered one took comes back
-// when its lease ends.
+// After Failure::outcome_unknown the caller sends the same batch again and gets the first answer: a submission is
+// recognised by its execution id, a report by its lease token, a control operation by its request key. Only a claim is
+// not repeated: what an unanswered one took is claimable again when its lease ends.
 //
 // Every call has a deadline: the store's own timeout (PostgresOptions::timeout and the like), or the CallDeadline that
-// its caller has set, whichever is earlier (store/call_deadline.h). At the deadline the call throws, and does not wait
-// for anything any more: Failure::unavailable if nothing was or will be done, Failure::outcome_unknown if the commit
-// was on its way. migrate() has none.
+// its caller has set, whichever is earlier (store/call_deadline.h). At the deadline the call stops waiting and throws:
+// Failure::unavailable if nothing was or will be done, Failure::outcome_unknown if the commit was in flight. migrate()
+// has none.
 //
 // The data has an identity: drawn at random when a store is created, and again when it is created anew or a backup is
-// restored into its place. What a handle remembers (numbers of queues, places of rows) is true for one identity only.
-// So each verb checks, in the transaction that relies on what is remembered and without a round trip of its own, that
-// the identity is still the one that the handle was opened with. If it is another, or there is no store any more, the
-// verb does nothing and throws Failure::unavailable. So does every verb after it, until reopen() has forgotten
-// everything: see is_replaced().
+// restored in its place. What a handle remembers (numbers of queues, locations of rows) is true for one identity only.
+// So each verb checks, in the transaction that relies on it and without a separate round trip, that the identity is
+// still the one that the handle was opened with. If it is another, or the store is gone, the verb does nothing and
+// throws Failure::unavailable. So does every later verb, until reopen() has forgotten everything: see is_replaced().
 //
-// Throws Failure only. Whatever is an answer, even an unwelcome one, is returned.
+// Throws Failure only. Every answer, even an unwelcome one, is returned.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +56,7 @@ struct Closed {
   bool operator==(const Closed&) const = default;
 };
 
-// What else a verb changed, for whoever waits. The queues may be named more than once.
+// What else a verb changed, for those who wait. Queues may be named more than once.
 struct Effects {
   std::vector<Closed> closed;
   std::vector<Closed> ready;     // claimable, now or at a time to come; what was handed out is not
@@ -74,7 +72,7 @@ struct Effects {
 // ---- submit
 
 struct Submission {
-  Execution execution;  // complete, but for created_at and run_at; pending; with an id of its own
+  Execution execution;  // complete, except created_at and run_at; pending; with its own id
   Reuse reuse = Reuse::allow_failed;
   std::optional<Duration> idempotency_ttl;
   std::optional<Time> run_at;        // absent: now
@@ -89,7 +87,7 @@ struct SubmitOutcome {
     created,
     duplicate,
     conflict,
-    id_taken  // by an execution of another namespace, of which nothing is told
+    id_taken  // by an execution of another namespace, about which nothing is revealed
   };
 
   Kind kind = Kind::created;  // `created` also for one that comes again under its id
@@ -97,7 +95,7 @@ struct SubmitOutcome {
   bool purged = false;        // only a tombstone of the owner is left: `execution` has no input, result or attempts
   bool omitted = false;  // `execution` is without input, result, error and attempts: the answers to a batch are bounded
   std::optional<Time> expires_at;         // of the ledger entry, as far as known
-  std::optional<ExecutionId> superseded;  // the owner that made way
+  std::optional<ExecutionId> superseded;  // the owner that was superseded
   Effects effects;                        // of cancelling it
 
   bool operator==(const SubmitOutcome&) const = default;
@@ -120,22 +118,21 @@ struct ClaimOutcome {
   std::vector<Execution> executions;  // running now, highest priority first, then run_at, then id
   // For each workflow among them, in order: the events that its last turn did not know (those after run.seen).
   std::vector<std::vector<Event>> events;
-  // Where fewer than the limit were had: when the clock alone may make more claimable. Absent: only a change will.
+  // If fewer than the limit were found: when the clock alone may make more claimable. Absent: only a change will.
   std::optional<Time> next_at;
   bool more = false;  // it ended at kPageBytes: the rest is claimable now
 
   bool operator==(const ClaimOutcome&) const = default;
 };
 
-// Claims that found nothing and wait. What a verb makes claimable it may hand to them at once, in the commit that makes
-// it so, where nothing but its turn decides: no limit of the queue, no concurrency key. Nobody waits for a claim of his
-// own then.
+// Waiting claims. A verb may hand them what it makes claimable, in the same commit, where no limits apply: no limit of
+// the queue, no concurrency key. Saves the waiter a claim.
 struct Waiters {
   std::vector<ClaimRequest> requests;
-  // Called when it is known what may be handed out, within the transaction: whoever waits by then may add himself.
-  // Absent: nobody.
+  // Called within the transaction, when it is known what may be handed out: waiting claims may be added then. Absent:
+  // none.
   std::function<void(const std::vector<Execution*>& candidates)> join;
-  std::vector<ClaimOutcome> outcomes;  // one for each request, where anything was handed out; next_at is not told
+  std::vector<ClaimOutcome> outcomes;  // one for each request that was handed something; without next_at
 
   bool may_be_any() const { return !requests.empty() || join; }
 };
@@ -169,11 +166,11 @@ struct FinishOutcome {
 
 // ---- turns of workflows
 
-// What a worker hands back when the code of a workflow cannot go on: everything it asked for, and how it stands.
+// What a worker hands back when the code of a workflow cannot continue: its commands, and how it ended.
 struct Turn {
   struct Suspended {};  // it waits for what it asked for
-  // It is not over: what it has done so far is kept, and it goes on under the same lease, still running. Where
-  // something has happened to the run that this turn does not know of, it is over all the same, and the run pending.
+  // It is not over: what it has done so far is kept, and it continues under the same lease, still running. If something
+  // has happened to the run that this turn does not know, the turn is over anyway, and the run pending.
   struct Unfinished {};
   struct Completed {
     std::optional<std::string> result;  // JSON
@@ -192,10 +189,9 @@ struct Turn {
     InputHash input_hash;
   };
 
-  // A task that the worker itself began within the turn, before anybody else knew of either: its first attempt, under a
-  // lease that the worker made up. Only for one that nothing but its turn decides over (see Engine::begin_step). It is
-  // stored as if it had been claimed at the moment of this commit. Where a task of its id is there already, the turn is
-  // not accepted.
+  // A task that the worker began within the turn, before either was stored: its first attempt, under a lease that the
+  // worker made. Only for a task that is claimable at once, without limits (see Engine::begin_step). It is stored as if
+  // it had been claimed at the moment of this commit. If a task of its id exists, the turn is not accepted.
   struct Begun {
     LeaseSecret secret;
     std::string worker;
@@ -211,13 +207,13 @@ struct Turn {
   };
 
   LeaseToken token;
-  std::string name_space;  // of who reports; empty: any
+  std::string name_space;  // of the reporter; empty: any
   std::shared_ptr<const Execution> run =
-      nullptr;  // as it was claimed, where the caller still has it: the store need not look
-  // A turn that nobody claimed. Whoever took the workflow's last turn, of which the token is then, now ends a step that
-  // it waits for, with this report, and goes on in the same commit, as the turn token.next(). That counts only if the
-  // step's end is all that has happened since: it has the number `seen`. Otherwise the step ends, and the turn is there
-  // for whoever claims it.
+      nullptr;  // as it was claimed, if the caller still has it: the store need not read it
+  // A turn that was not claimed. The worker that had the workflow's last turn, whose token this is, ends a step that
+  // the workflow waits for, with this report, and continues in the same commit, as the turn token.next(). That counts
+  // only if the step's end is all that has happened since: it has the number `seen`. Otherwise the step ends, and the
+  // turn can be claimed.
   std::optional<Report> step;
   std::int64_t seen = 0;      // the latest event that this turn knew
   std::vector<Event> events;  // its commands in order, steps counted on from the run's last; and outcomes known at once
@@ -230,8 +226,7 @@ struct TurnOutcome {
   Status status = Status::failed;     // where accepted: of the workflow now
   std::optional<FinishOutcome> step;  // of the step that was ended; its effects are with those below
   Effects effects;
-  // The run as it is now that this turn has closed it, where the store has it at hand: whoever waits for it need not
-  // read it.
+  // The run, now closed by this turn, if the store has it at hand: those who wait for it need not read it.
   std::optional<Execution> run = std::nullopt;
 
   bool operator==(const TurnOutcome& other) const {
@@ -255,7 +250,7 @@ struct ControlRequest {
   std::string signal;                  // signal: its name
   std::optional<std::string> payload;  // and what comes with it, JSON
 
-  std::int32_t from_step = 1;    // fork: the first step that runs anew
+  std::int32_t from_step = 1;    // fork: the first step that runs again
   std::string fork_workflow_id;  // of the new workflow
   Identity fork_identity;        // of that id
   ExecutionId fork_id;           // the new run's, fresh for every request
@@ -276,7 +271,7 @@ struct ControlOutcome {
   Kind kind = Kind::done;
   bool replayed = false;
   bool changed = false;             // whether the operation changed anything
-  Status status = Status::pending;  // of the execution after the operation, as of then
+  Status status = Status::pending;  // of the execution right after the operation
   std::optional<ExecutionId> other;
   std::optional<ExecutionId> execution;  // that it was done to; fork: the new run
   std::int32_t steps = 0;
@@ -300,8 +295,7 @@ struct PurgeOutcome {
   std::int64_t identities = 0;
   std::int64_t requests = 0;
   bool more = false;
-  bool more_reports =
-      false;  // of those kept for kReportMemory; not compared: each store forgets them at a pace of its own
+  bool more_reports = false;  // of those kept for kReportMemory; not compared: each store forgets them at its own pace
 
   bool operator==(const PurgeOutcome& other) const {
     return executions == other.executions && identities == other.identities && requests == other.requests &&
@@ -346,14 +340,14 @@ struct Inspection {
   std::string next;                   // where the next part begins; empty: that was all
 };
 
-// Whose identity it is, asked for a submission that is about to be made.
+// The owner of an identity, for a submission that is about to be made.
 struct OwnerQuery {
   NamedScope scope;
   IdentityHash hash;
   ExecutionId submission;
 };
 
-// A queue's or type's settings as somebody put them over the API: a JSON object the store does not look into.
+// A queue's or type's settings as a client put them over the API: a JSON object that the store does not look into.
 struct SettingDocument {
   enum class Kind : std::uint8_t { queue, type };
 
@@ -369,14 +363,14 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // The time all who share this store agree on.
+  // The time that all who share this store agree on.
   virtual Time now() = 0;
 
   // Brings the schema up to what this program knows. Safe when several do it at once. Opening does it for an empty
   // store.
   virtual void migrate() = 0;
 
-  // The identity of the data as of opening, or of the last reopen(). Empty where nobody else can replace the data:
+  // The identity of the data when it was opened, or at the last reopen(). Empty if no one else can replace the data:
   // memory.
   virtual std::string identity() { return {}; }
 
@@ -384,13 +378,12 @@ class Store {
   // turns true.
   virtual bool is_replaced() { return false; }
 
-  // Forgets everything and goes on with the data that is there now, under the policies that were set last. Throws
-  // Failure if there is none, or none that this program knows; then it may be called again. Does nothing unless
-  // is_replaced().
+  // Forgets everything and continues with the data that is there now, under the latest policies. Throws Failure if
+  // there is none, or none that this program knows; then it may be called again. Does nothing unless is_replaced().
   virtual void reopen() {}
 
-  // Ends the calls that are under way, on whichever threads: they throw as if their deadline had passed, and so does
-  // every call that comes later. For a process that must end now.
+  // Ends the calls in flight, on all threads: they throw as if their deadline had passed, and so does every later call.
+  // For a process that must end now.
   virtual void interrupt() {}
 
   // The rules that the verbs below apply from now on. They apply to what is stored already, too.
@@ -439,8 +432,8 @@ class Store {
   // Ends what has become due, oldest first, at most `limit` of them.
   virtual SweepOutcome sweep(std::int32_t limit) = 0;
 
-  // Deletes, at most `limit` of each: closed executions whose retention is over, dead ledger entries, old request keys,
-  // and reports that nobody repeats any more. A ledger entry with time left becomes a tombstone.
+  // Deletes, at most `limit` of each: closed executions past their retention, dead ledger entries, old request keys,
+  // and reports too old to be repeated. A ledger entry with time left becomes a tombstone.
   virtual PurgeOutcome purge(std::int32_t limit) = 0;
   // Of these the request keys alone: how many were deleted.
   virtual std::int64_t purge_requests(std::int32_t limit) = 0;
@@ -467,9 +460,8 @@ class Store {
     return find_identity(hash);
   }
 
-  // The owner that the ledger names for each identity, whether its entry is live or not. Nothing where there is no
-  // entry, where the owner was purged, or where the submission was made before. As fresh as a submission's own look;
-  // for caches.
+  // The owner that the ledger names for each identity, whether its entry is live or not. Nothing if there is no entry,
+  // if the owner was purged, or if the submission was made before. As fresh as a submission's own read; for caches.
   virtual std::vector<std::optional<ExecutionId>> owners(std::span<const OwnerQuery> queries) {
     std::vector<std::optional<ExecutionId>> owners;
     for (const OwnerQuery& query : queries) {
@@ -481,7 +473,7 @@ class Store {
   }
   virtual std::vector<SettingDocument> settings() = 0;
 
-  // Frees the identity for the next submission, whoever owns it. False if there was none.
+  // Frees the identity for the next submission, whatever owns it. False if there was none.
   virtual bool release_identity(const std::string& name_space, const IdentityHash& hash) = 0;
 
   virtual void put_setting(const SettingDocument& setting) = 0;

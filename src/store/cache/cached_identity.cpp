@@ -53,7 +53,7 @@ class Writer {
   std::string out_;
 };
 
-// Once anything does not fit, it reads nothing but zeros, and says so at the end.
+// After the first mismatch it reads only zeros, and reports the mismatch at the end.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}

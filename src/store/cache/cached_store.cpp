@@ -17,15 +17,15 @@ namespace {
 // Larger ones would fill the connection, and the time there is for it.
 constexpr std::size_t kLargestText = 16 * 1024;
 
-// What nobody asks for again leaves Redis after this.
+// An entry that is not asked for again leaves Redis after this.
 constexpr Duration kLongestStay = std::chrono::days(1);
 
 bool keeps_completed_owner(const Submission& submission) {
   return decide(Status::completed, submission.reuse) == Verdict::duplicate;
 }
 
-// The submissions of a batch that a completed owner may stand for, whatever else is in the batch: not those of an
-// identity that another submission of the batch may give to somebody else.
+// The submissions of a batch that a completed owner may stand for: not those of an identity that another submission of
+// the batch may take away.
 std::vector<std::size_t> answerable(std::span<const Submission> submissions) {
   std::set<IdentityHash> changing;
   std::vector<std::size_t> candidates;
@@ -135,7 +135,7 @@ class RedisCachedStore final : public CachedStore {
     return found;
   }
 
-  // What the store would say, of an entry that stands as it was cached; nothing if its time is over.
+  // The store's answer for an unchanged cached entry; nothing if the entry has expired.
   static std::optional<SubmitOutcome> meet(const Submission& submission, const CachedIdentity& identity,
                                            const QueuePolicies& policies, Time now) {
     const Execution& execution = submission.execution;

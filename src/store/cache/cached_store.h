@@ -1,9 +1,9 @@
-// A store with Redis in front of it: a duplicate of a completed task is answered with what Redis keeps of it.
+// A store with Redis in front: Redis answers duplicates of completed tasks.
 //
-// The store stays the truth. An answer from Redis is given only after the store's ledger was asked who owns the
-// identity now, and named the very owner that Redis knows: a completed execution never changes again, so the rest
-// cannot be out of date. Redis that is gone, slow, full, flushed or wrong makes this slower, never wrong.
-// docs/adr/0007-redis-cache.md says why so.
+// The store stays the truth. An answer from Redis is given only after the store's ledger has named the owner of the
+// identity now, and it is the owner that Redis has: a completed execution never changes, so the rest cannot be out of
+// date. A Redis that is gone, slow, full, flushed or wrong makes this slower, never wrong. docs/adr/0007-redis-cache.md
+// says why.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace hapax {
 
 struct CacheOptions {
   RedisAddress redis;
-  Duration timeout{10};       // of one look into Redis, with a submission waiting
+  Duration timeout{10};       // of one lookup in Redis, with a submission waiting
   Duration first_pause{100};  // after trouble, before Redis is tried again; each time twice as long
   Duration longest_pause{10'000};
   std::function<void(const std::string&)> log = {};  // Redis came or went; on any thread
@@ -31,7 +31,7 @@ struct CacheCounters {
   std::int64_t garbage = 0;  // there, but nothing that this program wrote
   std::int64_t stored = 0;
   std::int64_t refused = 0;   // by Redis, which may be full
-  std::int64_t troubles = 0;  // connections lost, timed out or not to be had
+  std::int64_t troubles = 0;  // connections lost, timed out or refused
 };
 
 class CachedStore : public ForwardingStore {

@@ -1,5 +1,4 @@
-// Who talks to Redis for the cache: looks up at once or not at all, stores in the background, and keeps away from a
-// Redis that makes trouble for a while.
+// Talks to Redis for the cache: quick lookups, background writes, back-off after errors.
 #pragma once
 
 #include <atomic>
@@ -34,8 +33,8 @@ class RedisKeeper {
   RedisKeeper(const CacheOptions& options, KeyOf key_of, Fetch fetch);
   ~RedisKeeper();
 
-  // One text per identity, where there is one. None at all while Redis is not to be had or somebody else is asking: the
-  // caller never waits for more than one timeout.
+  // One text per identity, if there is one. None while Redis is unavailable or another thread is asking: the caller
+  // never waits for more than one timeout.
   std::optional<std::vector<std::optional<std::string>>> look_up(std::span<const IdentityHash> hashes);
 
   // Has these stored soon, or not at all if there is too much to store.
@@ -61,7 +60,7 @@ class RedisKeeper {
   const Fetch fetch_;
 
   std::mutex look_up_mutex_;                 // taken before mutex_
-  std::unique_ptr<RedisLink> look_up_link_;  // by whoever has look_up_mutex_
+  std::unique_ptr<RedisLink> look_up_link_;  // guarded by look_up_mutex_
   std::unique_ptr<RedisLink> store_link_;    // the keeper's own
 
   std::mutex mutex_;

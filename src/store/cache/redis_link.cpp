@@ -19,7 +19,7 @@ namespace hapax {
 
 namespace {
 
-// More than a cache ever asks for; a length beyond it is no answer but noise.
+// More than a cache ever asks for; a longer length is garbage.
 constexpr std::size_t kMaxText = 64 << 20;
 constexpr std::size_t kMaxItems = 100'000;
 constexpr std::size_t kMaxLine = 4096;
@@ -30,7 +30,7 @@ std::string words_of(int error) { return std::strerror(error); }
 
 constexpr std::string_view kNoise = "what it answers makes no sense";
 
-// A length as the protocol writes it; nothing for -1, which stands for what is not there.
+// A length in the protocol's form; nothing for -1, which means absent.
 std::optional<std::size_t> length_in(std::string_view text, std::size_t most) {
   if (text == "-1") return std::nullopt;
   std::size_t length = 0;
@@ -87,7 +87,7 @@ void RedisLink::connect_to(const RedisAddress& address, Instant end) {
   give_up(words_of(errno));
 }
 
-// False with errno set if nobody is there.
+// False with errno set if nothing listens there.
 bool RedisLink::connect_socket(int family, const void* where, unsigned length, Instant end) {
   socket_ = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (socket_ < 0) return false;

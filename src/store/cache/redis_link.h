@@ -1,5 +1,5 @@
-// One connection to a Redis, on which nothing takes longer than it may: every call has an end by the clock, however
-// slowly the other side drips, and believes in no length it is told before the bytes are there.
+// One connection to a Redis. Every call has a deadline, however slowly the other side sends, and no length is trusted
+// before the bytes have arrived.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,7 @@
 
 namespace hapax {
 
-// The connection is of no use any more: what() says why. An answer that came too late must not be taken for the next
-// one.
+// The connection is unusable: what() says why. A late answer must not be taken for the next one.
 class RedisTrouble : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

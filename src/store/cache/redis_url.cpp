@@ -46,7 +46,7 @@ std::string percent_decoded(std::string_view text) {
   return out;
 }
 
-// Takes what stands behind the last such character off the text; nothing if there is none.
+// Removes the part after the last such character from the text and returns it; nothing if there is none.
 std::optional<std::string_view> take_behind(std::string_view& text, char separator) {
   const auto at = text.rfind(separator);
   if (at == std::string_view::npos) return std::nullopt;

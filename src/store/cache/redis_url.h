@@ -20,8 +20,8 @@ struct RedisAddress {
   std::string name() const;  // for messages: without the password
 };
 
-// A text that is no such address. what() says what is wrong and what to write; it never repeats the text, which may
-// have a password in it.
+// A text that is not such an address. what() says what is wrong and what to write; it never repeats the text, which may
+// contain a password.
 class BadRedisUrl : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

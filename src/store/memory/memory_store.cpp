@@ -131,7 +131,7 @@ class MemoryStore final : public Store {
 
   void check() override {}
 
-  // Nobody else can change the data: there is never anything to tell.
+  // No other process can change the data: there is never a change to report.
   void watch(std::function<void()>) override {}
 
  private:

@@ -39,7 +39,7 @@ struct OpenTasks {
   bool empty() const { return pending.empty() && running == 0; }
 };
 
-// What a control operation came to, kept under its request key.
+// The answer of a control operation, kept under its request key.
 struct StoredRequest {
   PastRequest past;
   Time expires_at;
@@ -65,7 +65,7 @@ class Tables {
 
   void insert(Execution execution);
 
-  // Applies a transition to a stored execution; gives back what the transition gives.
+  // Applies a transition to a stored execution; returns the transition's result.
   template <class Transition>
   auto change(const ExecutionId& id, Transition transition) {
     Execution& execution = executions_.at(id);
@@ -88,7 +88,7 @@ class Tables {
   std::map<std::tuple<std::string, SettingDocument::Kind, std::string>, std::string> settings;
   std::map<ExecutionId, std::vector<Event>> histories;         // by run
   std::map<std::pair<ExecutionId, std::int32_t>, Wait> waits;  // by run and step
-  std::map<ExecutionId, std::vector<Event>> signals;           // by run: those nobody has waited for
+  std::map<ExecutionId, std::vector<Event>> signals;           // by run: those that no step has waited for
   std::shared_ptr<const QueuePolicies> policies = std::make_shared<QueuePolicies>();
 
  private:

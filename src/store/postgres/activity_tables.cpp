@@ -68,7 +68,7 @@ const Statement kFindAll{"find_activities",
                          fmt::format("SELECT {} FROM unnest($1::bytea[], $2::bytea[]) AS g (name_space, id), {}",
                                      names(kActivityColumns, "a"), kLookup)};
 
-// One more than asked for, and the next one that is not due yet: the earliest of those that are not among them.
+// One more than asked for, and the next one that is not due yet: the earliest of those that are not returned.
 const Statement kDue{"due_activities",
                      fmt::format(R"sql(
 SELECT * FROM (
@@ -258,8 +258,7 @@ Rows read_rows(Runner& runner, const Statement& statement, const Parameters& par
   });
 }
 
-// Of those that were not changed: which are as they should be, and which another look found ready to be changed after
-// all.
+// Of the unchanged ones: which are as they should be, and which can be changed after all.
 std::vector<std::size_t> judge_rest(Runner& runner, std::span<const ActivityChange> changes,
                                     const std::vector<std::size_t>& rest, std::vector<bool>& did) {
   std::map<Key, ActivityRow> stored;

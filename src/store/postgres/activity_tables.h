@@ -26,7 +26,7 @@ class ActivityTables final : public ActivityRows {
   const std::function<void()> on_change_;
 };
 
-// What due() runs, with the time and the limit as its parameters, and runs(): for those who look at the plan.
+// The SQL of due(), with the time and the limit as its parameters, and of runs(): for tests of the plan.
 const Statement& due_activities_statement();
 const Statement& runs_statement();
 

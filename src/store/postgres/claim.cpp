@@ -117,7 +117,7 @@ class QueueTurn final : public rules::RunningCounts {
 
   void end_request() { left_some_ = left_some_ || position_ < candidates_.size(); }
 
-  // Others have passed over what was locked here and is not taken: once that is over, they are to look again.
+  // Other claims have skipped what was locked here and not taken: they should claim again once this transaction ends.
   bool left_some() const { return left_some_; }
 
   // The first due task that the limits let through, or null.
@@ -163,7 +163,7 @@ class QueueTurn final : public rules::RunningCounts {
     return std::move(row.execution);
   }
 
-  // Sends what was started and parked: the next look does not find it again.
+  // Sends what was started and parked: the next scan does not find it again.
   void write() {
     started_.send(workspace_.connection());
     if (parked_.size() > 0) {
@@ -241,7 +241,7 @@ class QueueTurn final : public rules::RunningCounts {
     }
   }
 
-  // Damaged ones stay where they are: where a look found nothing else, only a longer one gets past them.
+  // Damaged ones stay where they are: if a scan found nothing else, only a longer one gets past them.
   void drop_damaged() {
     if (std::erase_if(candidates_, [](const Row& row) { return row.execution.damaged; }) == 0) return;
     claim_.set_damaged(queue_no_, true);
@@ -431,8 +431,7 @@ std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> reques
   try {
     taken = take_due(requests.front(), *queue_no);
   } catch (const Failure& failure) {
-    if (failure.code() != Failure::Code::unavailable)
-      throw;  // nothing was taken: perhaps somebody was waited for too long
+    if (failure.code() != Failure::Code::unavailable) throw;  // nothing was taken: perhaps a lock wait was too long
   }
   ClaimRequest rest = requests.front();
   rest.limit -= static_cast<std::int32_t>(taken.executions.size());
@@ -452,8 +451,7 @@ std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> reques
 
 std::vector<ClaimOutcome> Claim::long_way(std::span<const ClaimRequest> requests) {
   for (;;) {
-    // Who lets go of what was parked under limits of before is alone: nobody parks by those at the same time, or misses
-    // what he lets go.
+    // Unparking holds this lock exclusively, so no claim parks under old limits.
     std::shared_lock<CallMutex> beside(unparking_, std::defer_lock);
     std::unique_lock<CallMutex> alone(unparking_, std::defer_lock);
     unpark_ ? alone.lock() : beside.lock();
@@ -496,7 +494,7 @@ Claim::Position Claim::begin_of(std::int32_t queue_no) {
 }
 
 void Claim::scanned(std::int32_t queue_no, ScanPace::Clock::duration time, int rows) {
-  if (runner_.clock()) return;  // who brings his own time wants to be told the same every time
+  if (runner_.clock()) return;  // an injected clock must stay deterministic: no pacing
   const std::lock_guard lock(mutex_);
   queues_[queue_no].pace.took(time, rows);
 }

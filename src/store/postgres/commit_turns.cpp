@@ -1,6 +1,5 @@
-// Turns of workflows. Most of those that nobody else has a part in (steps that were begun and completed within them,
-// and an end, or none yet) are committed by one statement. The others are decided by the rules of workflows, under a
-// lock.
+// Turns of workflows. One statement commits most turns that no other transaction takes part in (steps that were begun
+// and completed within them, and an end, or none yet). The workflow rules decide the others, under a lock.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -229,7 +228,7 @@ std::vector<std::size_t> commit_plain(Runner& runner, std::span<const Turn> turn
     std::size_t turn;
     TurnBatch::Known known = {};
   };
-  std::map<ExecutionId, Tried> tried;   // in the order in which everybody locks runs
+  std::map<ExecutionId, Tried> tried;   // in the order in which all transactions lock runs
   std::unordered_set<ExecutionId> met;  // a second turn of a run must not overtake the first
   std::vector<std::size_t> rest;
   std::vector<QueueName> queues;

@@ -14,8 +14,8 @@ namespace hapax::postgres {
 
 namespace {
 
-// Plans that walk an index and stop early, made once: no statement here wants anything else, whatever the statistics
-// say at the moment at which it is prepared.
+// Plans that scan an index and stop early, made once: no statement here wants anything else, whatever the statistics
+// say when it is prepared.
 constexpr const char* kSettings =
     "set_config('client_encoding', 'UTF8', {0}), set_config('enable_seqscan', 'off', {0}),"
     " set_config('enable_bitmapscan', 'off', {0}), set_config('enable_hashjoin', 'off', {0}),"
@@ -29,8 +29,8 @@ constexpr const char* kSettings =
 const Statement kBegin{"begin", "BEGIN"};
 const Statement kCommit{"commit", "COMMIT"};
 
-// Where the store is another by now it divides by zero, and with that ends the transaction that it is sent ahead of.
-// Until the end of that transaction, its lock keeps everybody from dropping or restoring the schema.
+// If the store has been replaced, this divides by zero, and so ends the transaction that it precedes. Until the end of
+// that transaction, its lock keeps the schema from being dropped or restored.
 const Statement kGuard{"guard",
                        "SELECT 1 / (i.id = $1::uuid AND pg_postmaster_start_time() = $2::timestamptz"
                        " AND pg_relation_filenode('queues') = $3::oid)::int FROM store_identity i"};
@@ -55,8 +55,7 @@ Refused refusal(const PGresult* result) {
                                           state ? fmt::format(" ({})", state) : "")};
 }
 
-// When the first of so many must have ended, so that one which does not answer leaves the others their share of the
-// time.
+// The deadline of the first of that many, so that one which does not answer leaves the others their share of the time.
 CallDeadline::Instant share(std::size_t count) {
   const auto end = CallDeadline::current(), now = CallDeadline::Clock::now();
   return end == CallDeadline::Instant::max() ? end : now + (end - now) / static_cast<int>(count);
@@ -298,7 +297,7 @@ void Connection::rollback() noexcept {
   }
 }
 
-// Reads whatever is on its way, up to the next point at which the server takes new statements.
+// Reads everything in flight, up to the next point at which the server takes new statements.
 void Connection::drain() {
   if (pending_.empty() || pending_.back().first != Pending::sync) queue_sync();
   for (; !pending_.empty(); pending_.pop_front()) {

@@ -24,7 +24,7 @@ struct ConnectionOptions {
   std::string schema = "hapax";
   bool pooled = false;           // behind a pooler that hands out server connections for a transaction each
   bool synchronous = true;       // false: a commit does not wait for the disk
-  int lock_timeout_ms = 0;       // after which a wait for somebody else's lock is given up; 0: never
+  int lock_timeout_ms = 0;       // after which a wait for a lock is given up; 0: never
   int statement_timeout_ms = 0;  // likewise a statement, if this end has long gone
   std::string identity = {};     // every transaction is refused unless the store still has this one; empty: any
   int interrupt_fd = -1;         // ends all waiting when it becomes readable
@@ -44,8 +44,8 @@ class Refused : public std::runtime_error {
 
   const std::string& sqlstate() const { return sqlstate_; }
   bool is(std::string_view sqlstate) const { return sqlstate_ == sqlstate; }
-  // Others were at the same rows: a deadlock, a serialization failure, or a row that somebody else was quicker to
-  // insert. The same again works.
+  // Another transaction was at the same rows: a deadlock, a serialization failure, or a row that it inserted first.
+  // Repeating works.
   bool is_conflict() const { return is("40P01") || is("40001") || is("23505"); }
   Failure as_failure() const;
 
@@ -65,8 +65,7 @@ class Lost : public std::runtime_error {
   bool committing_;
 };
 
-// What to do about a pooler that hands out server connections for a transaction each, where nobody has said that there
-// is one.
+// What to do about a pooler that hands out server connections for a transaction each, if the URL does not name it.
 std::string pooler_advice();
 
 // The store does not have the identity of ConnectionOptions any more, or there is none. Nothing was done.
@@ -75,9 +74,9 @@ class Replaced : public Refused {
   using Refused::Refused;
 };
 
-// The identity of the store in the schema: of its tables, and of the server that runs. It changes when the schema is
-// created anew, a dump is restored, the tables are emptied, or another server answers, which may have less than the
-// last one had. For `i`, a row of store_identity: in hexadecimal, the parameters of the guard one after the other.
+// The identity of the store in the schema: of its tables, and of the running server. It changes when the schema is
+// created anew, a dump is restored, the tables are emptied, or another server answers, which may have less data. For
+// `i`, a row of store_identity: in hexadecimal, the parameters of the guard one after the other.
 std::string store_identity_sql(const std::string& queues = "queues");
 
 // Used by one thread at a time. Whatever it waits for, it waits until CallDeadline::current() at most, and then it is
@@ -86,7 +85,7 @@ class Connection {
  public:
   // Throws Refused or Lost.
   explicit Connection(const ConnectionOptions& options);
-  // Somebody else's, within a transaction of its own: statements run one by one, nothing is prepared.
+  // The caller's own connection, within its transaction: statements run one by one, nothing is prepared.
   Connection(PGconn* borrowed, const std::string& schema);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -100,11 +99,11 @@ class Connection {
   void begin();
   // One that costs no BEGIN and COMMIT: for what takes one round trip. Cannot be rolled back.
   void begin_implicitly();
-  // For what changes nothing: every round trip is a transaction of its own, so that none is needed to end one.
+  // For reads: every round trip is a separate transaction, so that none has to be ended.
   void begin_reading();
   void send(const Statement& statement, const Parameters& parameters = {});
   void send(const std::string& sql, const Parameters& parameters = {});               // not prepared
-  void send_silently(const Statement& statement, const Parameters& parameters = {});  // nobody receives its rows
+  void send_silently(const Statement& statement, const Parameters& parameters = {});  // its rows are ignored
   Rows receive();  // of the statement that was sent first of those not received yet
   Rows run(const Statement& statement, const Parameters& parameters = {}) {
     return send(statement, parameters), receive();

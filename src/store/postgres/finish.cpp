@@ -68,7 +68,7 @@ bool may_complete(const Report& report) {
 // decided.
 std::vector<std::size_t> complete_running(Runner& runner, By by, std::span<const Report> reports,
                                           const std::vector<std::size_t>& items, std::vector<FinishOutcome>& outcomes) {
-  std::map<ExecutionId, std::size_t> tried;  // in the order in which everybody locks executions
+  std::map<ExecutionId, std::size_t> tried;  // in the order in which all transactions lock executions
   std::map<ExecutionId, Spot> spots;
   std::vector<std::size_t> rest;
   std::set<ExecutionId> met;

@@ -1,4 +1,4 @@
-// Ends whatever waits for a socket, on any thread: a pipe that everybody who waits also watches.
+// Interrupts every wait for a socket, on any thread, by a pipe that all of them also watch.
 #pragma once
 
 #include <fcntl.h>

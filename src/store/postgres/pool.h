@@ -1,4 +1,4 @@
-// The connections of a store: as many as there are verbs at work, up to a limit, opened anew when they break.
+// The connections of a store: as many as verbs are running, up to a limit, reopened when they break.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ class Pool {
  public:
   Pool(ConnectionOptions options, std::size_t limit) : options_(std::move(options)), limit_(limit) {}
 
-  // A connection had by one verb; it goes back when dropped, unless it is broken.
+  // A connection held by one verb; it goes back when dropped, unless it is broken.
   class Lease {
    public:
     Lease(Pool& pool, std::unique_ptr<Connection> connection) : pool_(pool), connection_(std::move(connection)) {}
@@ -35,7 +35,7 @@ class Pool {
   // a failed try it does not try again before a pause, which grows, and throws at once.
   Lease take();
 
-  // Nobody gets a connection any more, nor waits for one.
+  // No one gets a connection any more, or waits for one.
   void close();
 
   // After the server went away: the idle ones are as dead as the one that noticed.

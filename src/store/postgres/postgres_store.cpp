@@ -199,7 +199,7 @@ class PostgresStore final : public Store {
         std::move(options), connections_, clock_, [this] { tell_replaced(); }, [this] { tell_if(true); });
   }
 
-  // On a connection of its own: migrating speaks another protocol. Gives back the identity.
+  // On a separate connection, because migrating uses another protocol. Returns the identity.
   std::string prepare(bool create, bool migrate_older) {
     try {
       Connection connection(options_);

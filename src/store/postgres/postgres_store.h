@@ -1,4 +1,4 @@
-// The store for many servers: a PostgreSQL database, 14 or newer, shared by everybody who opens it.
+// The store for many servers: a PostgreSQL database, 14 or newer, shared by all who open it.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct PostgresOptions {
   bool create = true;                // false: a database without a schema of Hapax's is a Failure::misuse
   bool migrate = false;              // brings an older schema up to date; without, it is a Failure::misuse
   Duration timeout = kStoreTimeout;  // of every call; see store/store.h
-  bool notify = true;                // false: others notice this handle's changes only when they look
+  bool notify = true;                // false: others notice this handle's changes only by polling
 };
 
 // Opens the database, migrating it if it has no schema of Hapax's. Time is the server's unless a clock is given, which
@@ -30,10 +30,10 @@ struct PostgresOptions {
 // this program knows, or the URL is wrong; Failure::unavailable if the server cannot be reached.
 std::unique_ptr<Store> open_postgres_store(const PostgresOptions& options, const Clock* clock = nullptr);
 
-// Submits on a connection of the caller's to the store's database, inside a transaction that the caller began: the
+// Submits on the caller's own connection to the store's database, inside a transaction that the caller began: the
 // execution exists if and only if the caller commits. On a Failure nothing of the submission is left in the
-// transaction, which goes on. Throws Failure::misuse if no transaction is open, the connection is in pipeline mode, or
-// the database has no Hapax schema of this version. `url` is the store's, which names the schema.
+// transaction, which continues. Throws Failure::misuse if no transaction is open, the connection is in pipeline mode,
+// or the database has no Hapax schema of this version. `url` is the store's, which names the schema.
 SubmitOutcome submit_in_transaction(pg_conn* connection, const std::string& url, const Submission& submission,
                                     const QueuePolicies& policies);
 

@@ -1,4 +1,4 @@
-// The numbers of queues: what stands for their names in the tables. A number never changes, so it is looked up once.
+// The numbers that stand for queue names in the tables. A number never changes, so it is looked up once.
 #pragma once
 
 #include <atomic>
@@ -27,8 +27,8 @@ class QueueBook {
  public:
   using Adder = std::function<void(const std::vector<QueueName>&)>;
 
-  // The adder adds queues in a transaction of its own: a number that was rolled back must not be remembered. Without
-  // one, they are added in that of the caller, and the book is good for that only.
+  // The adder adds queues in a separate transaction: a number that was rolled back must not be remembered. Without one,
+  // they are added in the caller's transaction, and the numbers are valid only there.
   explicit QueueBook(Adder adder = {}) : adder_(std::move(adder)) {}
 
   // Makes sure that all of these have numbers. Within a transaction of the caller's.

@@ -13,8 +13,7 @@ constexpr Column kRequestColumns[] = {
     {"expires_at", Type::int8},
 };
 
-// A key that is new, or whose life is over, is a row that has no life left: so that whoever uses it first holds its
-// lock.
+// A new or expired key becomes a row without a lifetime, so that its first user holds its lock.
 const Statement kPlaceRequests{
     "place_requests",
     "INSERT INTO requests (name_space, request_key, action, target, outcome, changed, status, parameters, steps, "
@@ -45,7 +44,7 @@ const Statement kPutRequests{"put_requests",
 
 }  // namespace
 
-// A key that a cleanup deletes is there when ours would be placed, and gone when it is locked: then there is room for
+// A key that a cleanup is deleting exists when ours is inserted, and is gone when it is locked: then there is room for
 // ours.
 void Requests::lock(std::span<const ControlRequest> requests) {
   std::set<Key> missing;

@@ -1,4 +1,4 @@
-// The request keys of a batch of control operations, locked: whoever uses a key first decides what it stands for.
+// The request keys of a batch of control operations, locked: the first user of a key decides what it stands for.
 #pragma once
 
 #include <map>

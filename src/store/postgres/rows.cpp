@@ -25,8 +25,8 @@ const char* name_of(Type type) {
   return "";
 }
 
-// Failed attempts are kept as one value: few executions have any, and nobody looks for them by anything but the
-// execution. Numbers in eight bytes, texts with their length before them.
+// Failed attempts are kept as one value: few executions have any, and they are only read with the execution. Numbers in
+// eight bytes, texts with their length before them.
 class Packed {
  public:
   void number(std::int64_t value) {

@@ -13,8 +13,8 @@ namespace hapax::postgres {
 namespace {
 
 const Statement kAppend{"append_events", insert_into("events", event_rows())};
-// The events of a run that came after one, in order: those of its own table, and the two of each step that was done
-// within its turn.
+// The events of a run after a given one, in order: those of the events table, and the two of each step that was
+// completed within its turn.
 std::string events_after(const std::string& run, const std::string& no, const std::string& steps) {
   const ColumnValues of_step{
       {"no", "d.done_event + n.no"},
@@ -51,7 +51,7 @@ std::string bounded(const std::string& events, const std::string& bytes) {
 const Statement kEvents{"read_events",
                         fmt::format("SELECT {} FROM {} e ORDER BY e.no LIMIT $3::int8", names(kEventColumns, "e"),
                                     bounded(events_after("$1::uuid", "$2::int8", "true"), "$4::int8"))};
-// A turn knows what was done within it: only who begins anew is told of such steps.
+// A turn knows what was done within it: such steps are only read by a replay from the start.
 const Statement kNews{
     "read_news",
     fmt::format("SELECT g.place, {} FROM unnest($1::uuid[], $2::int8[]) WITH ORDINALITY AS g (run, seen, place),"

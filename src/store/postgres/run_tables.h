@@ -17,7 +17,7 @@ namespace hapax::postgres {
 
 constexpr std::int32_t kAllEvents = std::numeric_limits<std::int32_t>::max();
 
-// What comes often, gathered so that each table is written once for all runs of a batch. To be written before anything
+// Frequent writes, gathered so that each table is written once for all runs of a batch. Must be written before anything
 // else is done to these tables.
 class RunChanges {
  public:

@@ -50,7 +50,7 @@ class Runner {
     return policies_;
   }
 
-  // What everybody who shares the database agrees on, as the last answer of the server told it.
+  // The time that all who share the database agree on, from the server's last answer.
   Time now() const;
   void note(Time server_now);
 
@@ -83,7 +83,7 @@ class Runner {
     });
   }
 
-  // The same for those who only ask: they leave most connections to those who work.
+  // The same for reads, which leave most connections to writers.
   template <class Work>
   std::invoke_result_t<Work, Workspace&> read_aside(Work work) {
     const Aside aside(reads_);
@@ -130,8 +130,8 @@ class Runner {
 
   Pool& pool() { return pool_; }
 
-  // Had by who commits turns by the rules. Closing a run changes the one that waits for it, in no order that two such
-  // batches would agree on: here they do not meet.
+  // Held while turns are committed by the rules. Closing a run changes the run that waits for it, in no fixed order, so
+  // two such batches could deadlock.
   CallMutex& turns_by_the_rules() { return turns_by_the_rules_; }
 
  private:
@@ -157,7 +157,7 @@ class Runner {
     Reads& reads_;
   };
 
-  // Somebody's open transaction must not hold up everybody for good.
+  // A foreign open transaction must not block everyone forever.
   static ConnectionOptions with_bounds(ConnectionOptions options) {
     options.lock_timeout_ms = kLockTimeoutMs;
     if (options.statement_timeout_ms > 0) {

@@ -1,9 +1,8 @@
-// How often a scan may begin at the beginning.
+// Back-off for full scans.
 //
-// A transaction that somebody holds open keeps PostgreSQL from clearing away what was claimed and finished, and a scan
-// from the start of an index wades through all of it. Where that has become slow, most scans begin where the last one
-// ended, and one from the start is made only so often that these take a twentieth of the time. Used by one process for
-// itself: whoever knows nothing begins at the beginning.
+// A transaction held open keeps PostgreSQL from removing what was claimed and finished, and a scan from the start of an
+// index reads all of it. Once that is slow, most scans start where the last one ended, and full scans are limited to a
+// twentieth of the time. Each process uses its own: one that knows nothing makes a full scan.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +17,7 @@ class ScanPace {
   bool may_begin_at_the_beginning() const { return Clock::now() >= not_before_; }
   Clock::duration wait() const { return not_before_ - Clock::now(); }
 
-  // A scan from the beginning that gave so many rows took so long. The next one is never put off for longer than that.
+  // Reports that a full scan with this many rows took this long. The next one is delayed by at most `longest`.
   void took(Clock::duration time, int rows, Clock::duration longest = std::chrono::hours(1)) {
     const bool is_slow = time > kSlow + rows * kSlowForEach;
     not_before_ = is_slow ? Clock::now() + std::min<Clock::duration>(kPause * time, longest) : Clock::time_point();

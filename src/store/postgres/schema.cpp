@@ -14,7 +14,7 @@ struct Migration {
 };
 
 // Times are milliseconds since the epoch, enumerations their numbers, texts their bytes: what is stored comes back
-// exactly, whatever the database's encoding and collation are.
+// exactly, with any encoding and collation of the database.
 constexpr const char* kFirst = R"sql(
 -- A queue's number stands for its name in every row and index below. Its row is the lock of its limits.
 CREATE TABLE queues (
@@ -434,10 +434,10 @@ std::string identifier(const std::string& schema) {
   return out + "\"";
 }
 
-// 0: there is no schema of that name, or nothing in it.
+// 0: there is no schema of that name, or it is empty.
 std::int64_t version_of(Connection& connection, const std::string& schema) {
-  // Asked of the tables of the catalogue: what to_regclass() knows may be older than the lock that was waited for. And
-  // asked at once: between two questions somebody may have created all of them.
+  // Reads the tables of the catalogue: what to_regclass() knows may be older than the lock that was waited for. One
+  // query, because another process may create all of them between two.
   const std::string known =
       connection.run_script(fmt::format("SELECT coalesce(max(tablename), '') FROM pg_tables WHERE schemaname = '{}'"
                                         " AND tablename IN ('executions', 'schema_versions')",

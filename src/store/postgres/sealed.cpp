@@ -32,7 +32,7 @@ Opened open(char mark, std::string_view stored) {
   return {stored.substr(kSealBytes), checksum};
 }
 
-// A mark that was changed looks like what an earlier version wrote.
+// A changed mark looks like the data of an earlier version.
 bool is_json(std::string_view text) {
   try {
     parse_json(text);

@@ -23,7 +23,7 @@ std::string unseal_message(const std::string& type, std::string_view stored, boo
 // Of an execution whose other facts have been read.
 void unseal_input(Execution& execution, std::string_view stored);
 
-// A value of the tables that is no payload of its own: a mark of its kind, and the checksum, before it.
+// A value that is not a payload by itself: with a mark of its kind and the checksum before it.
 std::string seal_attempts(std::string_view packed, bool damaged);
 std::string_view unseal_attempts(std::string_view stored, bool& damaged);
 

@@ -1,7 +1,7 @@
-// Where the rows are that this process has claimed: whoever ends an attempt need not look for its row in an index.
+// The locations of the rows that this process has claimed, so that finishing skips the index.
 //
-// None of it has to be right: a row that was changed meanwhile, by a heartbeat, say, is elsewhere, and is looked for
-// then.
+// A location may be wrong: a row that was changed since, by a heartbeat, say, is elsewhere, and is then looked up by
+// its id.
 #pragma once
 
 #include <mutex>

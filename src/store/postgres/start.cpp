@@ -14,7 +14,7 @@ std::string start_sql() {
   for (const Column& column : std::span(start_rows().columns).subspan(2)) {
     assignments += fmt::format(", {0} = g.{0}", column.name);
   }
-  // Whose row that is, is asked in a way that keeps the planner from looking for it in an index.
+  // `IS TRUE` keeps the planner off the id index.
   return fmt::format("UPDATE open o SET {} FROM {} WHERE o.ctid = g.spot AND (o.id = g.id) IS TRUE", assignments,
                      unnest(start_rows(), 1, "g"));
 }

@@ -45,7 +45,7 @@ std::set<ExecutionId> hand_out(Workspace& workspace, Waiters& waiters, const std
 // The same for the outcomes of a verb.
 template <class Item, class Outcome>
 void hand_out(Workspace& workspace, Waiters& waiters, std::span<const Item> items, std::vector<Outcome>& outcomes) {
-  waiters.outcomes.clear();  // of a try that came to nothing
+  waiters.outcomes.clear();  // of a failed try
   if (!waiters.may_be_any()) return;
   forget_handed(outcomes, hand_out(workspace, waiters, made_ready(items, outcomes)));
 }

@@ -1,9 +1,9 @@
 // Submitting, in up to three steps. Most submissions are new: one statement, which knows no rules, creates those whose
-// identity nobody has. The others are read without a lock: mostly they are duplicates, and an answer needs no more.
-// What is left takes an identity over, and is decided again under its lock.
+// identity has no entry. The others are read without a lock: most are duplicates, and the answer needs no more. The
+// rest take over an identity, and are decided again under its lock.
 //
-// The next submissions are probably like the last. Where those were all new, these are created without a look at what
-// is stored. Where they were mostly duplicates, these are read first, too.
+// The next submissions are probably like the last. If those were all new, these are created without reading first. If
+// they were mostly duplicates, these are read first.
 #include <fmt/format.h>
 
 #include <numeric>
@@ -21,11 +21,11 @@ namespace hapax::postgres {
 
 namespace {
 
-// What becomes of a batch in which some are stored already. To look first costs a tenth of it all for identities, and a
-// fifth for ids, of which only the second try of an engine finds any.
+// What happens to a batch in which some are already stored. Reading first costs a tenth of the batch for identities,
+// and a fifth for ids, which only an engine's second try finds.
 enum class Stored { all_fail, known_ids_fail, are_left_out };
 
-// Of new rows: whether they begin pending, or running for somebody who has waited for them.
+// For new rows: whether they begin pending, or running for a waiting claim.
 enum class Begin { pending, running };
 
 std::string open_sql(Begin begin) {
@@ -151,7 +151,7 @@ class SubmitBatch {
     return queues;
   }
 
-  // Gives back those that were not created, of which some may be new all the same.
+  // Returns those that were not created; some of them may still be new.
   std::vector<std::size_t> create_new(const std::vector<std::size_t>& items, const Statement& first) {
     std::vector<std::size_t> tried, rest;
     Touched touched;
@@ -162,7 +162,7 @@ class SubmitBatch {
       (may_be_new ? tried : rest).push_back(i);
     }
     if (tried.empty()) return rest;
-    const auto policies = runner_.policies();  // the same for what is stored and for what is told
+    const auto policies = runner_.policies();  // one policy snapshot for insert and hand-out
     if (one_takes_all(tried, *policies)) {
       if (const auto added = create_started(tried, *policies)) return left_of(tried, *added, std::move(rest));
     }
@@ -192,7 +192,7 @@ class SubmitBatch {
     return rest;
   }
 
-  // Whether there is one who waits for whichever of them are new, so that they can be created as what he has claimed.
+  // Whether one waiting claim can take every new task, so that they are created as claimed.
   bool one_takes_all(const std::vector<std::size_t>& tried, const QueuePolicies& policies) {
     if (waiters_.requests.size() != 1 || waiters_.join) return false;
     const ClaimRequest& request = waiters_.requests.front();
@@ -263,7 +263,7 @@ class SubmitBatch {
     std::vector<Execution*> candidates;
     for (Execution& execution : fresh) candidates.push_back(&execution);
     Starts starts;
-    waiters_.outcomes.clear();  // of a try that came to nothing
+    waiters_.outcomes.clear();  // of a failed try
     hand_out(waiters_, candidates, *policies, now_, [&](const Execution& started) {
       starts.add(started, added.at(started.id));
       return std::vector<Event>();  // a new workflow has none
@@ -307,7 +307,7 @@ class SubmitBatch {
       std::vector<std::size_t> rest;
       Touched touched;
       std::size_t known = 0;
-      bool cancels = false;  // an owner: which may change others, so that whatever comes later has to wait
+      bool cancels = false;  // an owner, which may change others, so later items have to wait
       for (const std::size_t i : items) {
         const Execution& execution = submissions_[i].execution;
         auto outcome =

@@ -10,7 +10,7 @@ namespace hapax::postgres {
 
 namespace {
 
-// What is due between $1 and $2, the earliest $3 of it. Running or not: there is an index for each.
+// What is due between $1 and $2, the earliest $3 of it. Running or not: each has its index.
 const std::string kDueBetween = R"sql(
 ((SELECT due_at, id FROM open WHERE status = 1 AND due_at > $1::int8 AND due_at <= $2::int8 ORDER BY due_at, id LIMIT $3::int8)
 UNION ALL
@@ -25,9 +25,9 @@ const Statement kClock{"clock", "SELECT " + kClockUs};
 constexpr Time kBeginning = from_ms(std::numeric_limits<std::int64_t>::min());
 constexpr Time kEnd = from_ms(std::numeric_limits<std::int64_t>::max());
 
-// Where scans from the beginning are slow: so far back, and so far ahead. Who sweeps looks again by then.
+// Where full scans are slow: how far back, and how far ahead. The next sweep runs by then.
 constexpr Duration kLooseEnd{1000}, kSoon{1000};
-// That long at most is a look put off because the last one was slow: what waits for its time is late by so much.
+// Maximum back-off after a slow scan: timers are late by at most this.
 constexpr Duration kLongestPause{2000};
 
 const Statement kQueues{"queue_numbers", "SELECT queue_no FROM queues"};
@@ -86,7 +86,7 @@ std::vector<ExecutionId> over_retention(Workspace& workspace, std::int32_t limit
   return ids_in(connection.run(kOverRetention, parameters));
 }
 
-// An identity is locked before its tombstone is looked at, as by everybody else.
+// The identity is locked before its tombstone is read, as everywhere.
 std::int64_t purge_tombstones(Workspace& workspace, std::int32_t limit) {
   Connection& connection = workspace.connection();
   const Rows rows = connection.run(kDeadTombstones, Parameters().time(workspace.now()).int8(limit));
@@ -157,7 +157,7 @@ SweepOutcome Sweep::operator()(std::int32_t limit) {
       for (const ExecutionId& id : ids) swept.effects.add(rules::end_due(rows, id));
       workspace.write();
       const bool from_beginning = pace_.may_begin_at_the_beginning();
-      // There may be more of what is due: then there is no word of what comes after.
+      // More may be due: then the next due time is unknown.
       const Time begin = from_beginning ? kBeginning : found.now - kLooseEnd;
       const Time end = from_beginning ? kEnd : found.now + kSoon;
       const Rows next = workspace.connection().run(kNextDue, Parameters().time(begin).time(end).int8(1));

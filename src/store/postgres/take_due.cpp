@@ -1,6 +1,6 @@
-// The short way to claim, for a queue without limits that gave all that was asked of it the last time: one statement,
-// in one round trip, begins an attempt on each of what is due first. Whatever it leaves open (too few, or none because
-// one has a concurrency key) the long way of claim.cpp goes on with.
+// The short claim, for a queue without limits whose last claim was full: one statement, in one round trip, starts an
+// attempt on each of the first due tasks. What it leaves open (too few, or none because one has a concurrency key) the
+// general claim in claim.cpp handles.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,18 +16,18 @@ namespace hapax::postgres {
 
 namespace {
 
-// 'hapa' in ASCII: with the number of a queue, the lock of whoever takes the short way through it.
+// 'hapa' in ASCII: with the number of a queue, the lock of the short claim on it.
 constexpr std::int32_t kTakeLock = 0x68617061;
 
 // start_attempt() and Execution::due_at(), as SQL: $6 is the lease in milliseconds, $7 its secret, $8 the worker, $9
 // the longest input that is read at once.
 //
-// Nothing is locked before it is changed, which would cost as much as half the change. So nobody else may be at these
-// rows: of two processes that come this way one turns back, and a row that anybody has locked, now or in a transaction
-// that came to nothing, sends them all the long way, which passes over it. Whoever changes one within this statement is
-// waited for, and the row is looked at again.
+// Rows are not locked before they are changed, which would cost half as much as the change. So no other transaction may
+// be at these rows: of two processes that try the short claim one gives way, and a row that is locked, now or by a
+// rolled-back transaction, sends the claim to the general path, which skips it. If a row is being changed, the
+// statement waits and checks the row again.
 //
-// How the status and the execution are asked for keeps the planner from beginning with any index.
+// The form of the conditions on status and execution keeps the planner from starting with any index.
 std::string take_sql() {
   const std::string now = "(SELECT now FROM t)";  // asked once; joined, it would be read again for each row
   return fmt::format(R"sql(/* take */{0},
@@ -112,7 +112,7 @@ ClaimOutcome Claim::keep_what_fits(std::vector<Row> taken, std::int32_t queue_no
     if (!budget.take(fitting->payload_bytes())) break;
     if (task.input.empty()) inputs.add(task);
   }
-  // They are leased already: whatever fails from here on, what was read is handed out, and the rest given back.
+  // They are already leased: whatever fails from here on, what was read is handed out, and the rest given back.
   std::exception_ptr failure;
   try {
     if (!inputs.empty()) runner_.read([&](Workspace& workspace) { return inputs.read(workspace.connection()), true; });

@@ -1,4 +1,4 @@
-// A postgres:// URL, taken apart: what libpq understands, and what is Hapax's own.
+// Parses a postgres:// URL: libpq's part, and Hapax's own.
 #pragma once
 
 #include <string>

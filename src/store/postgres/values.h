@@ -1,4 +1,4 @@
-// Values on their way to PostgreSQL and back, in its binary format.
+// Values in PostgreSQL's binary format.
 #pragma once
 
 #include <libpq-fe.h>

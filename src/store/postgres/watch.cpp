@@ -21,7 +21,7 @@ constexpr auto kLookAgain = 1000ms;  // for others who listen
 constexpr auto kAfterFailure = 500ms;
 constexpr Duration kPatience = 1000ms;  // with a server that is to be told
 
-// Whoever listens holds this lock, shared, so that others can see him in pg_locks: (class, schema).
+// A listener holds this lock, shared, so that others can see it in pg_locks: (class, schema).
 const std::string kListeners = "1751216225, hashtext(current_schema())";
 // The schema is the channel.
 const Statement kListen{"listen", "SELECT pg_advisory_lock_shared(" + kListeners + ")"};
@@ -88,7 +88,7 @@ void Listener::loop() {
       } while (hear(*connection));
       return;
     } catch (const std::exception&) {
-      // The verbs report it. What is missed meanwhile is made up for by the call after the next connection.
+      // The verbs report it. The call after the next connection makes up for what is missed until then.
       if (!pause(kAfterFailure)) return;
     }
   }
@@ -164,7 +164,7 @@ void Notifier::loop() {
   }
 }
 
-// Failing is harmless: the others look by themselves before long.
+// A failure is harmless: the others poll soon.
 void Notifier::notify() {
   const CallDeadline deadline(kPatience);
   try {

@@ -1,4 +1,4 @@
-// Wake-ups between those who share a database.
+// Wake-ups between processes that share a database.
 #pragma once
 
 #include <atomic>
@@ -14,12 +14,11 @@
 
 namespace hapax::postgres {
 
-// What one handle on the store calls itself, so that it does not hear itself.
+// The name of one handle on the store, so that it ignores its own notifications.
 std::string new_handle_name();
 
-// A thread that calls `on_change` when another handle said that something changed; and every now and then even so,
-// because whoever changed something may have died before he could say it. Behind a pooler it only does the latter, more
-// often.
+// A thread that calls `on_change` when another handle announced a change; and now and then without, because a writer
+// may have died before it could announce. Behind a pooler it only does the latter, more often.
 class Listener {
  public:
   // Whatever it asks the server for has the timeout.
@@ -34,7 +33,7 @@ class Listener {
  private:
   void loop();
   void listen(Connection& connection);
-  bool hear(Connection& connection);           // until something is to be told; false: stopping
+  bool hear(Connection& connection);           // waits until there is something to announce; false: stopping
   bool pause(std::chrono::milliseconds time);  // or until look_now(); false: stopping
   bool take_woken();
 
@@ -47,8 +46,8 @@ class Listener {
   std::thread thread_;
 };
 
-// A thread that tells the other handles that something changed: at once, then at most every few milliseconds, however
-// much changes, because every notification costs all committers a lock. Says nothing while nobody else listens.
+// A thread that announces changes to the other handles: at once, then at most every few milliseconds, because every
+// notification costs all committers a lock. Announces nothing while no one else listens.
 class Notifier {
  public:
   Notifier(ConnectionOptions options, std::string handle);
@@ -73,7 +72,7 @@ class Notifier {
   std::thread thread_;
 };
 
-// What to send in a transaction of somebody else's so that everybody hears of it when it commits.
+// What to send in a foreign transaction so that all handles learn of it when it commits.
 Statement notification();
 
 }  // namespace hapax::postgres

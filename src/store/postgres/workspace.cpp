@@ -21,7 +21,7 @@ const Statement kLockClosed{"lock_closed", lock_rows_sql("closed", false)};
 const Statement kLockOpenWhole{"lock_open_whole", lock_rows_sql("open", true)};
 const Statement kLockClosedWhole{"lock_closed_whole", lock_rows_sql("closed", true)};
 
-// Whose step an execution is never changes, so that the runs can be locked first.
+// The parent of a step never changes, so that the runs can be locked first.
 const Statement kLockRunsOfSteps{
     "lock_runs_of_steps",
     fmt::format("SELECT {} FROM open s JOIN {} ON true WHERE s.id = ANY(ARRAY(SELECT x.parent FROM executions x"
@@ -56,7 +56,7 @@ const Statement kLockIdentities{"lock_identities",
 constexpr const char* kTombstoneColumns =
     "t.expires_at, t.queue_no, t.input_hash, t.strategy, t.scope_tag, t.scope_name, t.kind, t.type, t.idempotency_key,"
     " t.status, t.created_at, t.finished_at";
-// Read after the identities are locked, not with them: whoever held the lock before may have buried the owner.
+// Read after the identities are locked, not with them: the previous holder of the lock may have purged the owner.
 const Statement kReadTombstones{"read_tombstones", fmt::format("SELECT t.hash, {} FROM tombstones t"
                                                                " WHERE t.hash = ANY($1::bytea[])",
                                                                kTombstoneColumns)};
@@ -173,7 +173,7 @@ void Workspace::lock(std::vector<ExecutionId> ids, Extent extent, bool with_runs
     receive_entries(connection_.receive());
     receive_tombstones(connection_.receive());
   }
-  // All of them before any is looked at: to name their queues may take a statement of its own.
+  // All of them before any is read: naming their queues may take a separate statement.
   const Rows of_steps = with_runs ? connection_.receive() : Rows();
   const Rows open_runs = runs.empty() ? Rows() : connection_.receive();
   const Rows open = ids.empty() ? Rows() : connection_.receive();
@@ -242,8 +242,7 @@ void Workspace::lock_identities(std::vector<IdentityHash> hashes, std::vector<Ex
   const auto forget_held = [&] {
     std::erase_if(missing, [&](const IdentityHash& hash) { return entries_.contains(hash); });
   };
-  // One that somebody deletes is there when ours would be placed, and gone when it is locked: then there is room for
-  // ours.
+  // One that is being deleted exists when ours is inserted, and is gone when it is locked: then there is room for ours.
   for (forget_held(); !missing.empty(); forget_held()) {
     connection_.send(kPlaceIdentities, ledger_hashes_of(missing));
     connection_.send(kLockIdentities, ledger_hashes_of(missing));

@@ -1,9 +1,9 @@
 // What one transaction has loaded and locked. The verbs apply the rules of core to it in memory, item after item, as
 // the memory store does to its tables; then everything that changed is written at once.
 //
-// Locks are taken in one order by everybody: request keys, identities by hash, the runs of steps, executions by id,
-// first those that are open, then queues by number. A step out of order, as the rules of workflows take them, may be
-// found by the server to be a deadlock; then the transaction is repeated.
+// All transactions take locks in one order: request keys, identities by hash, the runs of steps, executions by id,
+// first those that are open, then queues by number. The workflow rules may lock a step out of order, and the server may
+// find a deadlock; then the transaction is repeated.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@
 
 namespace hapax::postgres {
 
-// Deletes reports that are over: by when, and at most so many.
+// Deletes expired reports: by when, and at most how many.
 const Statement& forget_reports();
 
 class Workspace {
@@ -47,8 +47,8 @@ class Workspace {
   void lock(std::vector<ExecutionId> ids, Extent extent) { lock(std::move(ids), extent, false, {}, {}); }
   // The same for those that may be steps, with the runs that they are steps of.
   void lock_with_runs(std::vector<ExecutionId> ids) { lock(std::move(ids), Extent::state, true, {}, {}); }
-  // The same for steps that end, after these runs. Nobody else can give the runs any of these new steps then: so it is
-  // known which of those there are not.
+  // The same for steps that end, after these runs. No other transaction can then add any of these new steps to the
+  // runs, so it is known which of them do not exist.
   void lock_runs(std::vector<ExecutionId> runs, std::vector<ExecutionId> ending,
                  const std::vector<ExecutionId>& new_steps) {
     lock(std::move(ending), Extent::state, false, std::move(runs), new_steps);
@@ -88,7 +88,7 @@ class Workspace {
   // What happens in the tables of workflows, gathered.
   RunChanges& runs() { return runs_; }
 
-  // Sends the changes since the last time. To be followed by a commit, or by nothing in somebody else's transaction.
+  // Sends the changes since the last time. Must be followed by a commit, or by nothing in a foreign transaction.
   void write();
 
   // Names the queues of rows that were read elsewhere.
@@ -152,7 +152,7 @@ class Workspace {
   std::map<IdentityHash, EntrySlot> entries_;
   std::set<std::pair<std::int32_t, std::string>> freed_;  // slots of concurrency keys, by queue
   std::map<ExecutionId, Reported> reports_;
-  std::set<ExecutionId> absent_;  // nobody but this transaction can create them
+  std::set<ExecutionId> absent_;  // only this transaction can create them
   RunChanges runs_;
 };
 

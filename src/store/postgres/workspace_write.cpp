@@ -122,7 +122,7 @@ void Workspace::free_slot(const Row& row) {
   if (execution.concurrency_key && !runs) freed_.emplace(row.queue_no, *execution.concurrency_key);
 }
 
-// Under the run's lock: whoever deletes it frees its closed steps, or this one sees that it is gone.
+// Under the run's lock: a purge of the run frees its closed steps, or this transaction sees that it is gone.
 bool Workspace::has_run(const Row& row) { return row.execution.parent && load(*row.execution.parent); }
 
 void Workspace::keep_report(const ClosingReport& report, Time until) {
@@ -261,7 +261,8 @@ void Workspace::write_reports() {
   send_if_any(connection_, kPutReports, columns);
 }
 
-// Under the lock of the queues, as claims count: whoever has just been parked is seen here, or has seen the free slot.
+// Under the lock of the queues, as claims count: a task that has just been parked is seen here, or has seen the free
+// slot.
 void Workspace::unpark() {
   if (freed_.empty()) return;
   Array numbers(Type::int4);

@@ -9,7 +9,7 @@ namespace hapax {
 enum class ActivityVerdict : std::uint8_t {
   apply,  // the revision is the current one
   done,   // nothing to do: it is as the change wants it. So it is where a change is sent again whose answer was lost
-  stale   // somebody else was quicker
+  stale   // another writer was faster
 };
 
 inline std::int64_t next_revision(const ActivityChange& change) {

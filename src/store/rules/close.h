@@ -5,7 +5,7 @@
 
 namespace hapax::rules {
 
-// Whether somebody has to be told that this execution was closed: then after_close() must be called, once it is stored.
+// Whether anything waits for this execution to close: then after_close() must be called, once it is stored.
 inline bool concerns_workflows(const Execution& execution) {
   return execution.kind == Kind::workflow || execution.parent.has_value() || execution.awaited;
 }
@@ -13,21 +13,21 @@ inline bool concerns_workflows(const Execution& execution) {
 // Loads an execution that may be closed: its state, or all of it where closing deletes it.
 std::optional<Execution> load_to_close(Rows& rows, const ExecutionId& id);
 
-// Stores what a transition made of an execution from load_to_close(). If that closed it, tells the workflows that
-// waited for it, and deletes it if it has no retention. Gives back what was deleted.
+// Stores the result of a transition of an execution from load_to_close(). If that closed it, notifies waiting
+// workflows, and deletes it if its retention is 0. Returns what was deleted.
 std::optional<Execution> settle(Rows& rows, Execution execution, Effects& effects);
 
-// Tells the workflows that waited for it; a workflow that did not complete takes its open steps with it. Deletes what
-// has no retention, and gives that back.
+// Notifies waiting workflows; a workflow that did not complete cancels its open steps. Deletes what has no retention,
+// and returns it.
 std::optional<Execution> after_close(Rows& rows, const Execution& closed, Effects& effects);
 
-// Ends what has become due: a lease, an attempt's timeout, the grace of a cancel, the deadline, a timer.
+// Ends what is due: a lease, an attempt's timeout, the grace of a cancel, the deadline, a timer.
 Effects end_due(Rows& rows, const ExecutionId& id);
 
-// Deletes an execution that is past its retention. False if it must stay: it is open, or a step of a run that is there.
+// Deletes an execution that is past its retention. False if it must stay: it is open, or a step of an existing run.
 bool purge(Rows& rows, const ExecutionId& id);
 
-// So that the report that closed it is recognised when it comes again.
+// So that the report that closed it is recognised when it is repeated.
 void remember_report(Rows& rows, const Execution& purged);
 
 }  // namespace hapax::rules

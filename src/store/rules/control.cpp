@@ -34,7 +34,7 @@ void await_again(Rows& rows, Execution& run, const Event& command, std::vector<E
   if (step->id == run.id) return;
   if (is_closed(step->status)) {
     revive(rows, run, command.step, *std::move(step), outcomes, effects);
-  } else if (own && step->cancel_requested_at) {  // with the run, which goes on now
+  } else if (own && step->cancel_requested_at) {  // with the run, which continues now
     step->cancel_requested_at.reset();
     step->cancel_by.reset();
     rows.save(*step);
@@ -70,7 +70,7 @@ void end_removed(Rows& rows, const Execution& run, Effects& effects) {
   }
 }
 
-// Begins again to wait for every step that nothing has come of. Gives what has come meanwhile.
+// Starts waiting again for every step without an outcome. Returns the outcomes that have arrived since.
 std::vector<Event> wait_again(Rows& rows, Execution& run, const std::vector<Event>& events, Effects& effects) {
   std::vector<bool> settled(static_cast<std::size_t>(run.run.steps) + 1);
   for (const Event& event : events) {
@@ -130,7 +130,7 @@ ControlOutcome resume(Rows& rows, Execution run) {
     if (is_command(event.kind)) run.run.steps = event.step;
   }
   if (rewound.changed) end_removed(rows, run, outcome.effects);
-  run.run.seen = 0;  // whoever still has it in memory starts over
+  run.run.seen = 0;  // a worker that still has it in memory starts over
   run.run.stuck = 0;
   run.run.wake_at.reset();
   reopen(run, rows.now());

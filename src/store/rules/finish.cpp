@@ -9,7 +9,7 @@ namespace hapax::rules {
 
 namespace {
 
-// The execution is gone: closed by this very report before, or not at all.
+// The execution is gone: closed by this same report before, or never there.
 FinishOutcome answer_again(Rows& rows, const Report& report) {
   FinishOutcome outcome;
   const auto before = rows.find_report(report.token.execution);
@@ -53,7 +53,7 @@ FinishOutcome finish(Rows& rows, const Report& report) {
   const ExecutionId& id = report.token.execution;
   auto execution = load_to_close(rows, id);
   if (!execution) return answer_again(rows, report);
-  // Whether a report was accepted before is told by the attempts.
+  // The attempts show whether a report was accepted before.
   if (check_token(*execution, report.token, report.name_space) != TokenCheck::current) execution = rows.load(id);
   return finish(rows, *std::move(execution), report);
 }
@@ -74,7 +74,8 @@ ExtendOutcome extend(Rows& rows, const Extension& extension) {
   auto execution = load_to_close(rows, extension.token.execution);
   if (!execution) return {};
   ExtendOutcome outcome = apply_extension(*execution, extension, rows.now());
-  if (outcome.ok) settle(rows, *std::move(execution), outcome.effects);  // giving back closes what was to be cancelled
+  if (outcome.ok)
+    settle(rows, *std::move(execution), outcome.effects);  // giving back closes a task with a pending cancel
   return outcome;
 }
 

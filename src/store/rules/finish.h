@@ -1,4 +1,4 @@
-// What a worker says of the attempt that it was given: its outcome, or that it is still at it.
+// What a worker reports about its attempt: its outcome, or that it is still running.
 #pragma once
 
 #include "store/rules/rows.h"
@@ -8,10 +8,10 @@ namespace hapax::rules {
 FinishOutcome finish(Rows& rows, const Report& report);
 ExtendOutcome extend(Rows& rows, const Extension& extension);
 
-// The same of an execution from load(), or of its state if the token is current.
+// The same for an execution from load(), or for its state if the token is current.
 FinishOutcome finish(Rows& rows, Execution execution, const Report& report);
 
-// What they do to the execution itself, and nothing else.
+// Their effect on the execution itself, and nothing else.
 FinishOutcome apply_report(Execution& execution, const Report& report, Time now);
 ExtendOutcome apply_extension(Execution& execution, const Extension& extension, Time now);
 

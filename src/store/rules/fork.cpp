@@ -8,8 +8,8 @@ namespace hapax::rules {
 
 namespace {
 
-// What a fork from that step knows from the start: the steps before it and what came of them, and the signals that had
-// come by then.
+// What a fork from that step knows from the start: the steps before it and their outcomes, and the signals that had
+// arrived by then.
 std::vector<Event> before_step(const std::vector<Event>& events, std::int32_t from_step) {
   std::int64_t asked = INT64_MAX;
   for (const Event& event : events) {
@@ -54,7 +54,7 @@ Execution fresh(Execution copy) {
   return copy;
 }
 
-// The submission of a step that had come to nothing, for the new run.
+// The submission of a step that failed, for the new run.
 Submission again(const Execution& step, const ExecutionId& old_run, const Execution& run, std::int32_t number) {
   Submission submission;
   submission.execution = fresh(step);

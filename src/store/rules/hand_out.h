@@ -1,5 +1,4 @@
-// Handing what a verb has made claimable to those who wait for it, within the verb's transaction: the same rules in
-// every store.
+// Hands what a verb made claimable to waiting claims, within the verb's transaction: the same rules in every store.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +34,7 @@ std::set<ExecutionId> made_ready(std::span<const Item> items, const std::vector<
   return ready;
 }
 
-// Nothing but its turn decides when it is claimed, and nobody is before it.
+// Claimable now; no limits apply, and nothing is before it.
 inline bool may_be_handed_out(const Execution& execution, const QueuePolicies& policies, Time now) {
   if (execution.damaged) return false;
   if (execution.status != Status::pending || execution.run_at > now || execution.concurrency_key) return false;
@@ -51,8 +50,8 @@ inline bool asks_for(const ClaimRequest& request, const Execution& execution) {
          std::find(request.queues.begin(), request.queues.end(), execution.queue) != request.queues.end();
 }
 
-// Starts those of the candidates that somebody waits for, in the order of claims. Each that is started goes to `store`,
-// which saves it and gives the events that a workflow's last turn did not know. Gives back who was started.
+// Starts the candidates that a claim waits for, in claim order. Each started one goes to `store`, which saves it and
+// returns the events that a workflow's last turn did not know. Returns what was started.
 template <class StoreIt>
 std::set<ExecutionId> hand_out(Waiters& waiters, std::vector<Execution*> candidates, const QueuePolicies& policies,
                                Time now, StoreIt store) {

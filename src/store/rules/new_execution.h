@@ -26,7 +26,7 @@ inline std::optional<Time> entry_expiry(const Execution& execution, const std::o
   return execution.created_at + *ttl;
 }
 
-// What a submission gets that meets an owner which does not make way.
+// The answer to a submission that finds an owner that stands for it.
 inline SubmitOutcome::Kind meet_owner(const Submission& submission, const Execution& owner) {
   const bool is_same = difference(submission.execution, owner) == Difference::none;
   return is_same ? SubmitOutcome::Kind::duplicate : SubmitOutcome::Kind::conflict;

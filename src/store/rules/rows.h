@@ -1,4 +1,4 @@
-// What the rules need of a store: its rows, within one transaction. Each store implements it.
+// What the rules need from a store: its rows, within one transaction. Each store implements it.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@
 
 namespace hapax {
 
-// A step whose outcome does not come from a task or child of its own.
+// A step whose outcome does not come from its own task or child.
 struct Wait {
   ExecutionId run;
   std::int32_t step = 0;
   std::string signal;             // for a signal of this name; empty: for none
   std::optional<Time> until;      // at most so long
-  std::optional<ExecutionId> on;  // for an execution that was there before
+  std::optional<ExecutionId> on;  // for an earlier execution
 
   bool operator==(const Wait&) const = default;
 };
@@ -44,22 +44,22 @@ class Rows {
 
   // ---- executions
 
-  // Whole and for update: nobody else changes it before this transaction ends.
+  // Complete and for update: no other transaction changes it before this one ends.
   virtual std::optional<Execution> load(const ExecutionId& id) = 0;
   // The same, without what transitions do not need: type, input, key, identity and failed attempts may be missing. For
-  // verbs that lock what they are about before the rules run.
+  // verbs that lock their executions before the rules run.
   virtual std::optional<Execution> load_state(const ExecutionId& id) { return load(id); }
   virtual bool exists(const ExecutionId& id) { return load(id).has_value(); }
   virtual std::optional<ExecutionId> latest_run(const std::string& name_space, const std::string& workflow_id) = 0;
   // Its open tasks and children, by id; closed ones may be among them.
   virtual std::vector<ExecutionId> steps_of(const ExecutionId& run) = 0;
 
-  // `run_in` is what run_at was counted with, from now. Absent: the caller named the time.
+  // `run_in` is the duration that run_at was counted with, from now. Absent: the caller named the time.
   virtual void insert(const Execution& execution, std::optional<Duration> run_in) = 0;
   virtual void save(const Execution& execution) = 0;   // that was loaded, and changed
-  virtual void erase(const Execution& execution) = 0;  // with all that it has but its identity
+  virtual void erase(const Execution& execution) = 0;  // with everything it has except its identity
 
-  // By rules::submit(), or a shorter way to the same end.
+  // By rules::submit(), or a shortcut with the same result.
   virtual SubmitOutcome submit(const Submission& submission) = 0;
 
   // ---- the ledger. What is pointed to is there until something is changed.
@@ -69,15 +69,15 @@ class Rows {
   // The same for update, where the transaction does not hold it yet.
   virtual const LedgerEntry* lock_entry(const Execution& execution) { return entry(execution); }
   virtual const Execution* owner(const LedgerEntry& entry) = 0;  // null: it was purged
-  // What is stored under the id of a submission. A store that can tell from the entry of its identity that there is
-  // nothing need not look; without an entry it must.
+  // What is stored under the id of a submission. A store that knows from the entry of its identity that there is
+  // nothing need not look it up; without an entry it must.
   virtual const Execution* stored(const ExecutionId& id, const LedgerEntry* entry) = 0;
   virtual void put_entry(const Execution& owner, const LedgerEntry& entry) = 0;  // in place of the identity's last one
   virtual void erase_entry(const LedgerEntry& entry) = 0;
 
   // ---- reports that closed executions which are gone
 
-  virtual std::optional<ClosingReport> find_report(const ExecutionId& id) = 0;  // absent also if its time is over
+  virtual std::optional<ClosingReport> find_report(const ExecutionId& id) = 0;  // absent also if it has expired
   virtual void keep_report(const ClosingReport& report, Time until) = 0;
 
   // ---- request keys
@@ -98,7 +98,7 @@ class Rows {
   virtual void erase_wait(const ExecutionId& run, std::int32_t step) = 0;
   virtual void erase_waits(const ExecutionId& run) = 0;
 
-  // Signals that nobody has waited for yet. take_signal() gives the oldest of that name, and forgets it.
+  // Signals that no step has waited for yet. take_signal() returns the oldest of that name and removes it.
   virtual void put_signal(const ExecutionId& run, const Event& signal) = 0;
   virtual std::optional<Event> take_signal(const ExecutionId& run, const std::string& name) = 0;
 };

@@ -75,7 +75,7 @@ void wait_on(Rows& rows, Execution& run, std::int32_t step, const ExecutionId& e
 
 namespace {
 
-// Another execution stands for the step.
+// The step shares another execution.
 void stand_in(Rows& rows, Execution& run, std::int32_t step, const ExecutionId& other, std::vector<Event>& outcomes) {
   const auto owner = rows.load(other);
   if (owner && is_closed(owner->status)) {
@@ -116,7 +116,7 @@ Event refused(std::int32_t step, std::string type, std::string message) {
   return event;
 }
 
-// The key of the step stands for an execution that was there before.
+// The step's key belongs to an earlier execution.
 void meet(Rows& rows, Execution& run, Event& command, SubmitOutcome outcome, std::vector<Event>& outcomes) {
   Execution& owner = outcome.execution;
   command.status = owner.status;  // stands_for_before()
@@ -129,7 +129,7 @@ void meet(Rows& rows, Execution& run, Event& command, SubmitOutcome outcome, std
   }
 }
 
-// Submits what may cancel others: whatever that does to this run is done to what is stored.
+// Submits what may cancel others: the effect on this run applies to what is stored.
 SubmitOutcome submit_replacing(Rows& rows, Execution& run, const Submission& submission) {
   rows.save(run);
   SubmitOutcome outcome = rows.submit(submission);
@@ -201,7 +201,7 @@ void start_wait(Rows& rows, Execution& run, const Event& command, std::vector<Ev
   wait.until = command.until;
   if (command.kind == Event::Kind::wait_signal) {
     if (auto signal = rows.take_signal(run.id, command.name)) {
-      signal->key = std::to_string(signal->no);  // the event that told of it
+      signal->key = std::to_string(signal->no);  // the event that recorded it
       signal->step = command.step;
       outcomes.push_back(*std::move(signal));
       return;

@@ -18,13 +18,13 @@ void announce(const Execution& execution, Effects& effects);
 // The outcome of a step whose execution is gone.
 Event expired(std::int32_t step);
 
-// What came of a step, as its task or child tells it.
+// The outcome of a step, from its task or child.
 Event outcome_of(std::int32_t step, const Execution& closed);
 
 // Makes the execution the owner of its identity, with the expiry that the entry has.
 void give_identity(Rows& rows, const Execution& execution);
 
-// Cancels an open execution, a workflow with all that hangs on it. False if it was closed or on its way.
+// Cancels an open execution, a workflow with its steps and children. False if it was closed or being cancelled.
 bool cancel_open(Rows& rows, Execution& execution, Effects& effects);
 
 // The control operations on one target.
@@ -34,14 +34,14 @@ ControlOutcome resume(Rows& rows, Execution run);
 ControlOutcome signal(Rows& rows, Execution run, const ControlRequest& request);
 ControlOutcome fork(Rows& rows, const Execution& run, const ControlRequest& request);
 
-// The closed task or child of a step goes on: a task with new attempts, a workflow where it stood. Neither may have
-// completed. Where its identity has another owner by now, that one stands for it.
+// The closed task or child of a step continues: a task with new attempts, a workflow where it stopped. Neither may have
+// completed. If its identity has another owner by now, the step shares that one.
 void revive(Rows& rows, Execution& run, std::int32_t step, Execution closed, std::vector<Event>& outcomes,
             Effects& effects);
 
-// Starts the task or child of a command of that run, or finds the one that stands for it. `command.execution` is then
-// set; where something has come of it already, it is appended to `outcomes`. A key that replaces its owner may hit a
-// step of this run, or the run itself: then `run` is closed afterwards.
+// Starts the task or child of a command of that run, or finds the one that it shares. Sets `command.execution`; if
+// there is an outcome already, it is appended to `outcomes`. A key that replaces its owner may hit a step of this run,
+// or the run itself: then `run` is closed afterwards.
 void start_step(Rows& rows, Execution& run, Event& command, Submission submission, std::vector<Event>& outcomes,
                 Effects& effects);
 

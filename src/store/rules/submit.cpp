@@ -14,7 +14,7 @@ Duration retention(Rows& rows, const LedgerEntry& entry, const Execution* owner)
   return rows.policies().retention(entry.name_space, entry.tombstone->queue, entry.tombstone->kind);
 }
 
-// Neither the owner nor a tombstone: somebody else than Hapax has deleted the owner.
+// Neither the owner nor a tombstone: something other than Hapax has deleted the owner.
 bool is_abandoned(const LedgerEntry& entry, const Execution* owner) { return !owner && !entry.tombstone; }
 
 SubmitOutcome describe_owner(Rows& rows, const LedgerEntry& entry) {
@@ -39,7 +39,7 @@ std::optional<SubmitOutcome> find_first(Rows& rows, const ExecutionId& id, const
 }
 
 // The same id is the same submission, whatever its key, strategy or reuse: it gets its first answer again. A step is
-// named by its run, and is not submitted by anybody who could draw an id for it.
+// named by its run, and no client draws an id for it.
 std::optional<SubmitOutcome> answer_again(Rows& rows, const Submission& submission, const LedgerEntry* entry) {
   const Execution& sent = submission.execution;
   std::optional<SubmitOutcome> first = find_first(rows, sent.id, entry);
@@ -104,8 +104,7 @@ SubmitOutcome submit(Rows& rows, const Submission& submission) {
   if (auto answer = find_answer(rows, submission)) return *std::move(answer);
   const LedgerEntry* entry = submission.execution.identity ? rows.entry(submission.execution) : nullptr;
   if (entry) {
-    // An entry may have said that there is no need to look for the id. What is created must be the first of its id for
-    // certain.
+    // An entry may have said that the id need not be looked up. What is created must certainly be the first of its id.
     if (auto first = answer_again(rows, submission, nullptr)) return *std::move(first);
     entry = rows.entry(submission.execution);
   }

@@ -1,4 +1,4 @@
-// The rule of submitting: what a submission meets, and what becomes of it.
+// The submit rule: what a submission meets, and what becomes of it.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@ namespace hapax::rules {
 
 SubmitOutcome submit(Rows& rows, const Submission& submission);
 
-// The same where nothing changes: its first answer if it was sent before, or that of an owner which stands for it.
-// Nothing if the submission has to be stored.
+// The same without a change: its first answer if it was sent before, or that of an owner that stands for it. Nothing if
+// the submission has to be stored.
 std::optional<SubmitOutcome> find_answer(Rows& rows, const Submission& submission);
 
 // The answer to a new submission whose identity and id were free.

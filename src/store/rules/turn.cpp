@@ -15,7 +15,7 @@ namespace hapax::rules {
 
 namespace {
 
-// Fires the waits whose time has come. What remains says when to look again.
+// Fires the waits that are due. The rest says when to look again.
 std::vector<Event> fire_due(Rows& rows, Execution& run) {
   std::vector<Event> fired;
   run.run.wake_at.reset();
@@ -47,7 +47,7 @@ void save_committed(Rows& rows, Execution& run) {
   rows.save(run);
 }
 
-// Stores a run that has just been closed, with the event that says so, and tells everybody.
+// Stores a run that has just been closed, with the event that says so, and notifies all who wait for it.
 void store_closed(Rows& rows, Execution& run, Effects& effects) {
   save_committed(rows, run);
   effects.closed.push_back({run.id, run.name_space, run.queue, run.kind});
@@ -65,7 +65,7 @@ std::optional<AttemptError> misnumbered(const Execution& run, const Turn& turn) 
   return std::nullopt;
 }
 
-// A step that its worker began within the turn. What has come of it by now, the worker knows, and all that was before.
+// A step that its worker began within the turn. The worker knows its outcome so far, and everything before.
 void ask_for_begun(Rows& rows, Execution& run, const Turn& turn, const Turn::Start& start, std::vector<Event>& asked,
                    Effects& effects) {
   const Execution step = store_begun(rows, run, start);
@@ -117,7 +117,7 @@ void suspend(Rows& rows, Execution& run, Effects& effects, bool news) {
   save_committed(rows, run);
 }
 
-// Keeps what the turn has done so far, and its lease. One that followed a step was given none to go on under.
+// Keeps what the turn has done so far, and its lease. A turn that followed a step has none to continue under.
 void keep_unfinished(Rows& rows, Execution& run, const Turn& turn, Effects& effects, bool news) {
   if (news || turn.step) {
     end_turn(run);
@@ -143,7 +143,7 @@ void be_stuck(Rows& rows, Execution& run, const AttemptError& error, Effects& ef
   save_committed(rows, run);
 }
 
-// Signals that nobody has waited for wait on in the next run.
+// Signals that no step has waited for carry over to the next run.
 void take_signals_along(Rows& rows, const Execution& run, Execution& next) {
   std::vector<Event> signals;
   for (const Event& event : rows.events(run.id)) {
@@ -215,7 +215,7 @@ FinishOutcome finish_step(Rows& rows, const ExecutionId& run, const Report& repo
   return finish(rows, *std::move(step), report);
 }
 
-// Claims the turn for whoever ended the step, if that is all that has happened since his last one.
+// Claims the turn for the worker that ended the step, if nothing else has happened since its last turn.
 void go_on_from(Rows& rows, const Turn& turn, Effects& effects) {
   constexpr Duration kLease{1000};  // it ends with this transaction
   auto run = rows.load(turn.token.execution);
@@ -227,8 +227,8 @@ void go_on_from(Rows& rows, const Turn& turn, Effects& effects) {
   std::erase_if(effects.ready, [&](const Closed& each) { return each.id == run->id; });
 }
 
-// The steps that a worker began within the turn of a run which was closed meanwhile: what they did is done, and is kept
-// for whoever looks, or resumes the run.
+// The steps that a worker began within the turn of a run that was closed since: what they did is done, and is kept for
+// readers, and for a resume of the run.
 void keep_completed(Rows& rows, const Execution& run, const Turn& turn) {
   for (const Turn::Start& start : turn.starts) {
     if (!start.begun || !start.begun->completed) continue;

@@ -7,7 +7,7 @@ namespace hapax::rules {
 
 TurnOutcome commit_turn(Rows& rows, const Turn& turn);
 
-// A suspended workflow whose wake_at has come goes on, if anything has come of its waits.
+// A suspended workflow whose wake_at has passed continues, if any of its waits has an outcome.
 void wake_due(Rows& rows, Execution run, Effects& effects);
 
 // Runs the operation and keeps its outcome under the request key; a key that was used before gets that outcome again.

@@ -1,6 +1,5 @@
-// What the store writes into its objects and reads back: each type says its members once (members()), for both
-// directions. Absent optionals are not written; a member that is missing keeps its default. Reading throws
-// Failure::corrupt on what nobody wrote.
+// Objects as JSON: each type names its members once (members()), for both directions. Absent optionals are not written;
+// a missing member keeps its default. Reading throws Failure::corrupt on unknown content.
 #pragma once
 
 #include <array>

@@ -18,7 +18,7 @@ namespace {
 constexpr int kTries = 300;  // some ten seconds
 constexpr std::string_view kAborted = R"({"status":"aborted"})";
 
-// Aborted transactions are kept so long that whoever might still try to commit one has long given up.
+// Aborted transactions are kept until no process can still try to commit one.
 constexpr Duration kAbortedKept{3'600'000};
 
 bool is_being_removed(const Grave& grave, Time now) { return grave.final && now - grave.at < kFinalTime; }
@@ -97,7 +97,7 @@ std::vector<Found> Bucket::look(std::span<const std::string> names) {
           if (write.name == names[i]) envelope.content = write.content;
         }
       } else if (!transaction) {
-        // Committed and applied since, or not committed yet: only what lies there now tells.
+        // Committed and applied since, or not committed yet: only the current object tells.
         const auto again = objects_.get(names[i]);
         if (!again || again->etag != objects[i]->etag) {
           found[i] = look(names.subspan(i, 1)).front();
@@ -180,7 +180,7 @@ bool Bucket::settle(const std::string& name, const Object& object, const Envelop
     if (now() < lock.until) return false;
     put(Put{transaction_name(lock.transaction), seal(kAborted), std::nullopt});
     transaction = committed(lock.transaction);
-    if (!transaction) return true;  // it was applied and removed meanwhile
+    if (!transaction) return true;  // it was applied and removed since
   }
   if (transaction->document.committed) {
     apply(lock.transaction, *transaction, {});
@@ -202,8 +202,8 @@ void Bucket::unlock(const std::string& name, const Etag& etag, const std::string
   put(Put{name, seal(write(grave)), etag});
 }
 
-// Idempotent: each object is written only while it has this transaction's lock. What is created comes first: whoever
-// sees one of the others without its lock also sees that.
+// Idempotent: each object is written only while it has this transaction's lock. New objects come first, so that a
+// reader that sees one of the others without its lock also sees them.
 void Bucket::apply(const std::string& id, const Committed& transaction, std::map<std::string, Etag> locked) {
   const auto started = std::chrono::steady_clock::now();
   if (locked.empty()) {
@@ -233,7 +233,7 @@ void Bucket::apply(const std::string& id, const Committed& transaction, std::map
     puts.push_back({write.name, seal(content), lock->second});
   }
   put(creations);
-  if (std::chrono::steady_clock::now() - started > kLateness) return;  // somebody else does it
+  if (std::chrono::steady_clock::now() - started > kLateness) return;  // another process does it
   const auto outcomes = put(puts);
   std::vector<std::string> removed;
   for (std::size_t i = 0; i < puts.size(); ++i) {

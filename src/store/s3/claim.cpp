@@ -51,7 +51,7 @@ std::vector<Found> take_each(const Batch& batch, std::span<const std::string> na
   return found;
 }
 
-// Reads what the choice depends on. True if the choice stands.
+// Reads what the choice depends on. True if the choice holds.
 bool is_sure(const Batch& batch, std::deque<QueueTurn>& turns) {
   std::vector<Candidate*> unread;
   for (QueueTurn& turn : turns) {
@@ -82,7 +82,7 @@ std::size_t fitting(const std::vector<TaskDocument>& taken, const std::vector<Pi
   return picks.size();
 }
 
-// Gives the picked ones their leases. Those that somebody else took meanwhile are not among what comes back.
+// Gives the picked ones their leases. Those that another claim has taken are not returned.
 std::vector<TaskDocument> take(const Batch& batch, const ClaimRequest& request, std::deque<QueueTurn>& turns,
                                const std::vector<Pick>& picks) {
   std::vector<TaskWrite> writes;

@@ -1,4 +1,4 @@
-// transactions/{id}: what a transaction came to.
+// transactions/{id}: the outcome of a transaction.
 #pragma once
 
 #include <optional>

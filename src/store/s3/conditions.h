@@ -1,4 +1,4 @@
-// Conditional writes that hold among concurrent writers: all that the store relies on.
+// Tests that conditional writes hold among concurrent writers: all that the store relies on.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ struct Racer {
 // Exactly one is to win, and what it wrote is to be what is there. What is wrong otherwise.
 std::optional<std::string> judge_race(const std::vector<Racer>& racers, const std::string& found);
 
-// Tries it out on objects of its own under `doctor/`, which it removes again, in some hundred requests. Throws
-// Failure::misuse if conditions are not honoured, or not among writers at the same time.
+// Tests it on its own objects under `doctor/`, which it removes again, in some hundred requests. Throws Failure::misuse
+// if conditions are not honoured, or not among concurrent writers.
 void require_conditional_writes(ObjectStore& objects);
 
 }  // namespace hapax

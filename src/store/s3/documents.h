@@ -28,18 +28,18 @@ struct TaskDocument {
   Execution execution;
   std::vector<Event> history;
   std::vector<Wait> waits;
-  std::vector<Event> signals;  // that nobody has waited for yet
+  std::vector<Event> signals;  // that no step has waited for yet
   std::vector<Waiter> waiters;
   std::vector<std::string> hints;  // the names of those that lead here; any other one is left over
-  std::string mark;                // drawn when it was made: tells it from another one that had this id
+  std::string mark;                // drawn when it was created: distinguishes it from another one with this id
 
   bool operator==(const TaskDocument&) const = default;
 };
 
 // idempotency/{scope}/{key_hash}.json: an entry of the ledger. While `creating`, `task` is the document of the owner:
-// if there is no such object yet, whoever comes by puts it there.
+// if there is no such object yet, any process that finds this puts it there.
 struct Record {
-  std::string name;  // where it lies; not part of its content
+  std::string name;  // its place; not part of its content
   LedgerEntry entry;
   std::optional<Time> drawn_until;  // the latest time at which the id of an earlier owner was drawn
   std::optional<std::string> key;   // as the caller gave it
@@ -62,11 +62,11 @@ struct QueueDocument {
   std::int64_t claims = 0;  // that changed something here; counted so that no two contents are the same
 };
 
-// What is left of an object that was deleted, until nobody can come late any more and make it again, or ask for it.
+// What is left of a deleted object, until no late writer can create it again, or ask for it.
 struct Grave {
   Time at;
   Time keep_until;
-  bool final = false;  // it is being removed: nobody may write over it for a while
+  bool final = false;  // it is being removed: no one may overwrite it for a while
   std::optional<ClosingReport> report;
 };
 

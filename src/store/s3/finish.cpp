@@ -13,7 +13,7 @@ namespace hapax::s3 {
 
 namespace {
 
-constexpr int kTakeBackTries = 20;  // others claim from the queue meanwhile
+constexpr int kTakeBackTries = 20;  // others claim from the queue at the same time
 
 }  // namespace
 
@@ -58,8 +58,8 @@ struct Together {
 };
 constexpr std::size_t kTogether = 32;
 
-// Of executions that concern nobody else and stay, each is one conditional PUT, and all go together. `change` gives the
-// outcome where the item is such a one, and leaves the execution as it was where there is nothing to write.
+// An execution that affects no other and stays is one conditional PUT, and all go together. `change` returns the
+// outcome if the item is such a one, and leaves the execution unchanged if there is nothing to write.
 template <class Outcome, class Item, class Change>
 std::vector<Outcome> each_by_itself(const Batch& batch, std::span<const Item> items, Change change,
                                     Outcome (*rule)(rules::Rows&, const Item&)) {

@@ -65,7 +65,7 @@ std::optional<Format> read_format(Bucket& bucket) {
 Format create_format(ObjectStore& objects, bool probe) {
   Bucket bucket(objects);
   bucket.put(Put{kName, seal(Writer::text(new_format(objects, probe))), std::nullopt});
-  return read_format(bucket).value();  // of whoever was first
+  return read_format(bucket).value();  // of the first writer
 }
 
 Format upgrade_format(ObjectStore& objects) {

@@ -21,8 +21,8 @@ struct Format {
 
 std::optional<Format> read_format(Bucket& bucket);  // nothing: there is no store
 
-// Tries the bucket's conditions out, unless told otherwise, and writes format.json if there is none. Gives back what is
-// there. Throws Failure::misuse if they do not hold.
+// Tests the bucket's conditions, unless told otherwise, and writes format.json if there is none. Returns what is there.
+// Throws Failure::misuse if they do not hold.
 Format create_format(ObjectStore& objects, bool probe = true);
 
 // From an older format to the newest, while no other program uses the bucket. Interrupted, it may be begun again.

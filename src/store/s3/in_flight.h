@@ -1,5 +1,4 @@
-// Items of a batch that do not concern each other, several at once: each request to a bucket takes long, and many may
-// be on their way.
+// Runs independent items of a batch concurrently: each request to a bucket takes long, and many may be in flight.
 #pragma once
 
 #include <algorithm>

@@ -20,15 +20,15 @@ struct ObjectRequest {
 // The clock must outlive it.
 class MemoryObjects final : public ObjectStore {
  public:
-  // May throw: `before`, the request was not made; `after`, it was, and nobody got its answer. Called on the
-  // requester's thread, from several at once.
+  // May throw: `before`, the request was not made; `after`, it was, and its answer is lost. Called on the requester's
+  // thread, from several at once.
   using Hook = std::function<void(const ObjectRequest&)>;
 
   explicit MemoryObjects(const Clock& clock) : clock_(clock) {}
 
-  void on_requests(Hook before, Hook after);  // while no request is under way
+  void on_requests(Hook before, Hook after);  // while no request is in flight
 
-  // From now on, as some servers: all PUTs of a batch look whether their condition holds before any of them writes.
+  // From now on, like some servers: all PUTs of a batch check their condition before any of them writes.
   void break_conditions_among_writers() { conditions_hold_ = false; }
 
   std::map<ObjectRequest::Verb, int> counts() const;  // of requests so far

@@ -83,8 +83,8 @@ std::string escape_first(std::string_view text) {
   return out + escape(text.substr(1));
 }
 
-// A type has a folder of its own name. The others have a "=" in theirs, which is escaped in names, or one of two words,
-// whose first letter is escaped where they are the name of a type.
+// A type's folder has its own name. The others have a "=" in theirs, which is escaped in names, or one of two words,
+// whose first letter is escaped if they are the name of a type.
 std::string scope_folder(const NamedScope& scope) {
   switch (scope.tag) {
     case Scope::Tag::type: break;
@@ -232,7 +232,7 @@ std::string Hint::name() const {
   switch (kind) {
     case Kind::ready: {
       const std::string prefix = ready_prefix(name_space, queue, execution_kind);
-      // "at" comes before "now": one look shows what has become due and what is ready.
+      // "at" comes before "now": one listing shows what has become due and what is ready.
       if (delayed) return fmt::format("{}at-{}-{}-{}-{}-{}", prefix, digits(time), rank(priority), hex(id), key, mark);
       return fmt::format("{}now-{}-{}-{}-{}-{}", prefix, rank(priority), digits(time), hex(id), key, mark);
     }

@@ -1,6 +1,6 @@
-// Where things lie in the bucket. Two kinds of objects: those that are the truth (tasks, ledger records, requests,
-// settings, queues, transactions), found by a name that follows from what they are; and hints, empty ones whose names
-// sort as somebody wants to walk through them.
+// The names of objects and hints in the bucket. Two kinds of objects: the truth (tasks, ledger records, requests,
+// settings, queues, transactions), found by a name derived from its content; and hints, empty objects whose names sort
+// in the order of a scan.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +50,8 @@ inline constexpr std::string_view kPulse = "pulse.json";
 
 // ---- hints
 
-// A hint about one execution. Each writing of one has a name of its own (its mark), so that removing one never removes
-// another's.
+// A hint about one execution. Each write of one has its own name (its mark), so that removing one never removes
+// another.
 struct Hint {
   enum class Kind : std::uint8_t {
     ready,    // pending: in the order of claims

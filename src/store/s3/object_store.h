@@ -1,6 +1,5 @@
-// A bucket, as the S3 store sees it: objects under names, each with a version, written under a condition. The real one
-// speaks S3 (s3_objects.h); one in memory stands in for it where tests count, cut or replay requests
-// (memory_objects.h).
+// A bucket as the store sees it: named objects, each with a version, written under a condition. The real one speaks S3
+// (s3_objects.h); one in memory replaces it where tests count, cut or replay requests (memory_objects.h).
 #pragma once
 
 #include <cstdint>
@@ -54,17 +53,18 @@ class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
 
-  // By the bucket's own clock (its Date header), to the millisecond as well as it can be told; never runs backwards.
+  // By the bucket's own clock (its Date header), as close to the millisecond as it can be estimated; never runs
+  // backwards.
   virtual Time now() = 0;
 
   virtual std::vector<std::optional<Object>> get(std::span<const std::string> names) = 0;
   virtual std::vector<PutOutcome> put(std::span<const Put> puts) = 0;
-  // Unconditional, and no error if there is no such object: many servers know no conditions on it.
+  // Unconditional, and no error if there is no such object: many servers support no conditions on it.
   virtual void remove(std::span<const std::string> names) = 0;
   // The objects whose names begin with `prefix` and come after `after`.
   virtual Listing list(const std::string& prefix, const std::string& after, std::int32_t limit) = 0;
 
-  // Ends what is under way, and whatever is asked later, as if the bucket did not answer.
+  // Ends requests in flight, and all later ones, as if the bucket did not answer.
   virtual void interrupt() {}
 
   std::optional<Object> get(const std::string& name) { return get(std::span(&name, 1)).front(); }

@@ -1,5 +1,4 @@
-// What a bucket must offer before Hapax trusts it, tried out on objects of its own under `doctor/`, which it removes
-// again.
+// Tests what a bucket must offer before Hapax trusts it, on its own objects under `doctor/`, which it removes again.
 #pragma once
 
 #include <vector>

@@ -11,7 +11,7 @@ namespace hapax::s3 {
 
 namespace {
 
-// Whoever changed something may have died before he told: now and then everybody looks.
+// A writer may have died before it announced its change, so everyone polls now and then.
 constexpr std::chrono::seconds kAnyway{30};
 
 }  // namespace
@@ -77,7 +77,7 @@ void Pulse::loop() {
       if (tell) beat();
       if (on_change) news = look();
     } catch (const Failure&) {
-      news = failed = true;  // nobody knows: rather once too often
+      news = failed = true;  // unknown: rather once too often
     }
     if (news && on_change && !last) on_change();
     lock.lock();
@@ -105,7 +105,7 @@ bool Pulse::look() {
   const auto object = objects_->get(std::string(kPulse));
   const Etag etag = object ? object->etag : Etag();
   const auto now = std::chrono::steady_clock::now();
-  const bool news = seen_ != etag || now - told_at_ >= kAnyway;  // the first look is news: nobody knows what was before
+  const bool news = seen_ != etag || now - told_at_ >= kAnyway;  // the first read is news: the state before is unknown
   if (news && !is_ours(object)) is_same_store_();
   seen_ = etag;
   if (news) told_at_ = now;

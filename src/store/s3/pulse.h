@@ -1,6 +1,5 @@
-// How those who share a bucket learn that somebody changed something: a small object, pulse.json, that is rewritten
-// after changes, at most once in each interval, and read by those who listen. Nobody who changes something waits for
-// it.
+// How processes that share a bucket learn of changes: a small object, pulse.json, that is rewritten after changes, at
+// most once per interval, and read by those who listen. No writer waits for it.
 #pragma once
 
 #include <chrono>
@@ -18,10 +17,9 @@ namespace hapax::s3 {
 
 class Pulse {
  public:
-  // `is_same_store` is asked, on a thread of the pulse's, before a pulse that is none of this store's is written over
-  // or told of.
+  // `is_same_store` is called, on the pulse's thread, before a pulse of another store is overwritten or announced.
   Pulse(std::shared_ptr<ObjectStore> objects, std::chrono::milliseconds interval, std::function<bool()> is_same_store);
-  ~Pulse();  // tells what was not told yet
+  ~Pulse();  // announces what was not announced yet
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
 

@@ -17,7 +17,7 @@ struct Group {
   Duration retention;
 };
 
-// The groups that there are: one look each, from the end of the last.
+// The groups that exist: one listing each, from the end of the last.
 std::vector<Group> closed_groups(const Batch& batch) {
   std::vector<Group> groups;
   std::string after;
@@ -112,7 +112,7 @@ std::int64_t purge_executions(const Batch& batch, std::int32_t limit) {
   return purged;
 }
 
-// Overwrites the object with a final grave, removes it and then the hint, if `is_over` says so of what lies there.
+// Overwrites the object with a final grave, removes it and then the hint, if `is_over` says so about the object.
 template <class IsOver>
 bool erase_if(const Batch& batch, const std::string& name, IsOver is_over) {
   const auto started = std::chrono::steady_clock::now();

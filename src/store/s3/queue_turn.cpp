@@ -73,7 +73,7 @@ void QueueTurn::load_object() {
   object_loaded_ = true;
 }
 
-// The object first: whoever replaces it later has written his running hints before.
+// The object first: a claim that replaces it later has written its running hints before.
 void QueueTurn::list_running() {
   if (!object_loaded_) load_object();
   running_.clear();
@@ -92,7 +92,7 @@ void QueueTurn::list_running() {
   verified_ = false;
 }
 
-// A hint that its execution does not name is that of a claim under way, or left over.
+// A hint that its execution does not name belongs to a claim in flight, or is left over.
 void QueueTurn::verify_running() {
   verified_ = true;
   std::vector<std::string> names;
@@ -128,8 +128,8 @@ std::int64_t QueueTurn::running_with(const std::string& key) {
                        [&](const auto& one) { return one.second.hint.concurrency_key == key; });
 }
 
-// The first one that was not passed, whatever the limits say. Names that were not listed yet may come before one that
-// was delayed.
+// The first one that was not skipped, ignoring the limits. Names that were not listed yet may come before one that was
+// delayed.
 Candidate* QueueTurn::front() {
   while (more_after_ &&
          (at_ >= candidates_.size() || rank_of(*Hint::parse(*more_after_)).goes_before(rank_of(candidates_[at_].hint))))

@@ -1,9 +1,9 @@
-// One queue during a claim: what waits in it, in the order of claims, and what its limits let through.
+// One queue during a claim: its pending tasks in claim order, and its limits.
 //
 // A queue with limits (a rate, max_running, or tasks with concurrency keys) has an object,
 // queues/{namespace}/{queue}.json. A claim there reads it, then lists what runs, writes the running hints of what it
-// takes, and replaces the object if nobody else has since: so of two claims at once one sees the other's hints and
-// counts them. The hints are the count; where it is in the way, it is verified.
+// takes, and replaces the object unless it has changed: so of two concurrent claims one sees the other's hints and
+// counts them. The hints are the count; if the count blocks a claim, it is verified.
 #pragma once
 
 #include <deque>
@@ -31,8 +31,7 @@ class QueueTurn final : public rules::RunningCounts {
  public:
   QueueTurn(const Batch& batch, std::string name_space, std::string queue, Kind kind, const QueuePolicy& policy);
 
-  // Begins to choose anew. next() is the first that the limits let through, or null; take_next() counts it as handed
-  // out.
+  // Starts choosing again. next() is the first that the limits allow, or null; take_next() counts it as handed out.
   void restart();
   Candidate* next();
   std::optional<rules::Rank> next_rank() {
@@ -49,7 +48,7 @@ class QueueTurn final : public rules::RunningCounts {
   // nothing may be taken.
   void count_chosen();
   bool refused() const { return refused_; }
-  void reload();  // after that, and after losing a task to somebody
+  void reload();  // after that, and after losing a task to another claim
 
   // When the clock alone may let another one through.
   std::optional<Time> next_at() const;

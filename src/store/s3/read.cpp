@@ -31,8 +31,8 @@ bool matches(const Execution& execution, const ListFilter& filter) {
          (!filter.parent || execution.parent == filter.parent);
 }
 
-// Names only, of as few executions as the filter lets know without reading them, and none of another namespace. What is
-// on its way from one status to the next has the hints of both for a while; so they are listed in that order.
+// Names only, of as few executions as the filter allows without reading them, and none of another namespace. An
+// execution that changes its status has the hints of both for a while, so they are listed in that order.
 std::vector<ExecutionId> candidates(Bucket& bucket, const ListFilter& filter) {
   std::vector<ExecutionId> ids;
   const auto add_hinted = [&](const std::string& prefix) {

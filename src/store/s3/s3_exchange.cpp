@@ -43,7 +43,7 @@ bool is_distrust(CURLcode result) {
          result == CURLE_SSL_ISSUER_ERROR;
 }
 
-// At least a moment: none at all is no limit to curl.
+// At least a millisecond: to curl, 0 means no limit.
 Duration time_for(const S3Request& request, const S3WireOptions& options) {
   const auto now = std::chrono::steady_clock::now();
   if (request.deadline > now + options.timeout) return options.timeout;

@@ -13,7 +13,7 @@
 
 namespace hapax {
 
-// A request is over after this, whatever its patience: the protocol of the store relies on it (transaction.h).
+// A request ends after this, whatever its patience: the protocol of the store relies on it (transaction.h).
 inline constexpr Duration kLongestPatience{30'000};
 
 struct S3ObjectsOptions {

@@ -200,7 +200,7 @@ class S3Store final : public Store {
     return s3::find_identity({bucket, *rules, now()}, name);
   }
 
-  // A call that failed after something was written has done nobody knows what: the same again settles it.
+  // After a call that failed in the middle of its writes the outcome is unknown: repeating it settles that.
   template <class Work>
   std::invoke_result_t<Work, const Batch&> changing(Work work) {
     const CallDeadline deadline(options_.timeout);

@@ -44,7 +44,7 @@ std::string_view trimmed(std::string_view text) {
 
 using Settings = std::map<std::string, std::string>;
 
-// The settings of one section of a file as AWS's tools write it. Nothing if there is no such file or section.
+// The settings of one section of a file in the format of AWS's tools. Nothing if there is no such file or section.
 Settings read_section(const std::string& path, const std::string& section) {
   Settings settings;
   std::ifstream file(path);

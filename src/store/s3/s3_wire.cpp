@@ -194,7 +194,7 @@ class S3Wire::Loop {
       one.done(stopped);
     }
     stopped.sent = false;
-    // Whoever is answered may send again at once: that is the next look's.
+    // An answered caller may send again at once: the next round handles that.
     const std::deque<Order> waiting = std::exchange(waiting_, {});
     const std::multimap<Monotonic, Order> later = std::exchange(later_, {});
     std::vector<Arrived> arrived;

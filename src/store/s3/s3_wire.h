@@ -57,10 +57,10 @@ class S3Wire {
   RequestCounts& counts();
   StoreClock& clock();
 
-  // Sends it after so long. `done` is called once, on the wire's own thread, and must not block.
+  // Sends it after this delay. `done` is called once, on the wire's own thread, and must not block.
   void send(S3Request request, Duration after, std::function<void(S3Answer)> done);
 
-  // Answers what is under way, and whatever is sent later, with status 0.
+  // Answers requests in flight, and all later ones, with status 0.
   void interrupt();
 
   // Waits for the answer; for those of all of them, sent at once.

@@ -69,7 +69,7 @@ std::optional<std::string> decode_name(std::string_view text) {
   return out;
 }
 
-// An element, told when it ends.
+// An element, reported when it ends.
 struct Element {
   std::string_view name;
   std::string_view whole;    // from its < to its >
@@ -77,14 +77,14 @@ struct Element {
   std::size_t depth = 0;     // 0: the root
 };
 
-// The name in a tag, without what stands before a colon.
+// The name in a tag, without its prefix.
 std::string_view tag_name(std::string_view tag) {
   std::string_view name = tag.substr(0, tag.find_first_of(" \t\r\n/"));
   if (const auto colon = name.find(':'); colon != std::string_view::npos) name.remove_prefix(colon + 1);
   return name;
 }
 
-// Goes through all elements, inner before outer. False if it is no well-formed document of elements and text.
+// Visits all elements, inner before outer. False if it is not a well-formed document of elements and text.
 bool walk(std::string_view xml, const std::function<void(const Element&)>& ended) {
   struct Open {
     std::string_view name;

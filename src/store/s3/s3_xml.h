@@ -19,7 +19,7 @@ struct S3Error {
 };
 S3Error parse_error(std::string_view xml);
 
-// The elements of that name right under the root, each as it stands there. Nothing if it is no XML.
+// The elements of that name directly under the root, as text. Nothing if it is not XML.
 std::optional<std::vector<std::string>> children(std::string_view xml, std::string_view name);
 
 // The text of the first element of that name, anywhere; absent if there is none.

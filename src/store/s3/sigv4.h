@@ -12,7 +12,7 @@
 
 namespace hapax {
 
-// As it stands in a request's path or query: everything but letters, digits and -._~ as %XX.
+// In the form of a request's path or query: everything but letters, digits and -._~ as %XX.
 std::string uri_encode(std::string_view text, bool keep_slashes);
 
 // A request, as far as the signature covers it. If-Match and If-None-Match are not covered: no server asks for it.

@@ -11,7 +11,7 @@ namespace hapax::s3 {
 
 namespace {
 
-// A submission on the straight way: nobody looks before he writes. What it meets is left to the rules above.
+// The direct way: writes without reading first. The rules above handle what it meets.
 struct Fresh {
   std::size_t index = 0;
   TaskDocument document;
@@ -58,8 +58,8 @@ std::vector<Fresh> straight_ones(const Batch& batch, std::span<const Submission>
   return fresh;
 }
 
-// The task was there already: made by somebody who met the record, which is as good; or long before, by the same
-// submission, which has since lost its identity. Then the record was a mistake.
+// The task existed: either created by another process that found the record, which is equivalent; or long before, by
+// the same submission, which has since lost its identity. Then the record was a mistake.
 bool was_made_meanwhile(const Batch& batch, const TaskDocument& document) {
   const auto& identity = document.execution.identity;
   if (!identity) return false;

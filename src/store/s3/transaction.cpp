@@ -160,7 +160,7 @@ bool Transaction::commit_all(const std::vector<std::string>& only_read) {
   try {
     bucket_.apply(id, transaction, *locked);
   } catch (const Failure&) {
-    // It is committed: whoever meets a lock of it applies the rest.
+    // It is committed: any process that meets one of its locks applies the rest.
   }
   return true;
 }

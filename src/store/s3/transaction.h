@@ -1,4 +1,4 @@
-// Changing several objects as one, in a bucket that can change only one at a time.
+// Changes several objects atomically, in a bucket that can change only one at a time.
 //
 // A transaction reads objects with their versions, and decides. Then it
 //   1. locks each object that it will change: the same content, with a lock (a new object: nothing but the lock);
@@ -6,15 +6,15 @@
 //   3. commits: puts transactions/{id} with the new contents of all of them, if there is none;
 //   4. applies: writes each new content, without the lock;
 //   5. removes transactions/{id}.
-// Whoever meets a lock reads transactions/{id}. Committed: he applies it himself. Aborted: he takes the lock off. Not
-// there and the lock's time is over: he puts transactions/{id} as aborted, and that PUT decides between him and the
-// committer. Not there and in time: he waits a little; a mere reader does not, because then the content under the lock
-// is still the truth.
+// A process that meets a lock reads transactions/{id}. Committed: it applies the transaction itself. Aborted: it
+// removes the lock. Absent and the lock has expired: it puts transactions/{id} as aborted, and that PUT decides between
+// it and the committer. Absent and the lock is valid: it waits a little; a reader does not, because the content under
+// the lock is still the truth.
 //
 // One changed object and nothing else read needs none of this: one conditional PUT.
 //
-// DELETE knows no condition, so what is deleted is first overwritten with a grave, under a condition like any other
-// change. Removing the grave is the last act, and only a final one is removed: nobody writes over that for kFinalTime.
+// DELETE takes no condition, so a deleted object is first overwritten with a grave, under a condition like any other
+// change. Removing the grave is the last act, and only a final one is removed: no one overwrites that for kFinalTime.
 #pragma once
 
 #include <atomic>
@@ -34,17 +34,16 @@
 
 namespace hapax::s3 {
 
-// How late things may be. Whoever decides something begins to write it within kLateness of reading, by his own steady
-// clock, or reads again; and a request that was begun is over, one way or the other, within 30 seconds
-// (kLongestPatience of s3_objects.h). So what was deleted stays as a grave for kGraveTime from its creation, a hint
-// without a truth stays for that long, and a final grave is left alone for kFinalTime: by then nobody is on his way any
-// more.
+// Time bounds. A writer begins to write a decision within kLateness of reading, by its own steady clock, or reads
+// again; and a request in flight ends within 30 seconds (kLongestPatience of s3_objects.h). So a deleted object stays
+// as a grave for kGraveTime from its creation, a hint without a truth stays for that long, and a final grave is left
+// alone for kFinalTime: by then no such write is in flight.
 inline constexpr Duration kLockTime{10'000};
 inline constexpr std::chrono::seconds kLateness{10};
 inline constexpr Duration kGraveTime{60'000};
 inline constexpr Duration kFinalTime{60'000};
 
-// What lies under a name.
+// What is stored under a name.
 struct Found {
   std::string content;       // empty: there is nothing
   std::optional<Etag> etag;  // what a write replaces; there may be one without content
@@ -76,28 +75,28 @@ class Bucket {
   Time now() { return objects_.now(); }
   bool wrote() const { return wrote_; }  // or may have: a PUT was sent
 
-  // As look(), but one that cannot be read does not keep the others from it.
+  // Like look(), but one that cannot be read does not affect the others.
   std::vector<Found> look_at_each(std::span<const std::string> names);
 
   // As they are now. Never waits.
   std::vector<Found> look(std::span<const std::string> names);
-  // As they are, in order to change them. Waits for transactions under way, and finishes those that were left. Throws
-  // Failure::unavailable if one takes too long.
+  // For a change. Waits for transactions in flight, and finishes abandoned ones. Throws Failure::unavailable if one
+  // takes too long.
   std::vector<Found> take(std::span<const std::string> names);
 
   Listing list(const std::string& prefix, const std::string& after = "", std::int32_t limit = 1000) {
     return objects_.list(prefix, after, limit);
   }
-  // The ledger record of that hash, wherever it lies: one LIST and one GET for each scope that has records.
+  // The ledger record of that hash in any scope: one LIST and one GET for each scope that has records.
   std::optional<std::string> find_record(const IdentityHash& hash);
-  // Applies what was committed and then left; forgets what was aborted long ago. True if anything was applied.
+  // Applies committed transactions that were abandoned; removes old aborted ones. True if anything was applied.
   bool finish_transactions();
 
   std::vector<PutOutcome> put(std::span<const Put> puts);
   bool put(const Put& put) { return this->put(std::span(&put, 1)).front().written; }
   void put_hints(const std::vector<std::string>& names);
   void mark_used(const std::set<UsedQueue>& queues);  // one PUT for each, once for each process
-  // What is left over is harmless: a bucket that does not answer now is no failure of what was done before.
+  // Leftovers are harmless: a bucket that does not answer now is not a failure of what was done before.
   void remove_leftovers(const std::vector<std::string>& names);
 
  private:
@@ -123,12 +122,12 @@ class Transaction {
   void forget(const std::string& name) { found_.erase(name); }  // to be read again
 
   void write(const std::string& name, std::string content);
-  // A new object that nobody else can make meanwhile, because its maker changes another object of this transaction.
+  // A new object that no other process can create, because its creator changes another object of this transaction.
   void create(const std::string& name, std::string content);
   void add_hint(std::string name) { hints_.push_back(std::move(name)); }     // stored before the rest
   void drop_hint(std::string name) { dropped_.push_back(std::move(name)); }  // removed after it
 
-  // False: somebody was faster, nothing was changed. Read and decide again.
+  // False: another process was faster, nothing was changed. Read and decide again.
   bool commit();
   // For a ledger record and the new task that it names and carries: the record is what decides, and is all it takes for
   // anybody to make the task.

@@ -15,7 +15,7 @@ struct Batch {
   Bucket& bucket;
   const QueuePolicies& policies;
   Time now;
-  std::size_t in_flight = 1;  // items at once, where they go one by one
+  std::size_t in_flight = 1;  // items at once, if they go one by one
 };
 
 template <class Work>
@@ -53,12 +53,12 @@ struct TaskWrite {
   TaskDocument document;
   std::vector<std::string> hints_before;
 };
-// Whether each was written; those that were not have changed meanwhile. `may_go` is asked when the hints are there:
-// which ones still may be written.
+// Whether each was written; those that were not have changed since. `may_go` is called when the hints are written:
+// which ones may still be written.
 std::vector<bool> write_each(const Batch& batch, std::vector<TaskWrite>& writes,
                              const std::function<std::vector<bool>()>& may_go = {});
 
-// Hints that lead nowhere, met on the way, are removed once nobody can be on his way with the truth to them.
+// Removes hints that lead nowhere once no writer in flight can still create the object.
 void remove_if_left_over(const Batch& batch, const std::vector<Listed>& hints);
 
 }  // namespace hapax::s3

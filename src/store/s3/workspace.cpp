@@ -146,7 +146,7 @@ Workspace::RecordSlot& Workspace::slot(const std::string& record_name) {
   if (!slot.record->ready && slot.record->task) {
     finish_creating(*slot.record);
   } else if (!slot.record->entry.tombstone && !task(slot.record->entry.owner)) {
-    // Deleted between the two looks; or by somebody else than this program, and then nothing holds the key any more.
+    // Deleted between the two reads; or by something other than this program, and then nothing holds the key.
     const Found again = bucket_.take({&record_name, 1}).front();
     torn_ = torn_ || again.etag != found.etag;
     slot.record->entry.expires_at.reset();
@@ -154,8 +154,8 @@ Workspace::RecordSlot& Workspace::slot(const std::string& record_name) {
   return slot;
 }
 
-// Somebody put the record and has not put the task yet: it is put now, the very same. That the record still stands when
-// the task is not there proves that the task was never there: whoever deletes a task changes its record with it.
+// The record exists and the task does not: it is put now, exactly the same. If the record is unchanged and the task is
+// absent, the task was never there: deleting a task changes its record with it.
 void Workspace::finish_creating(Record& record) {
   const ExecutionId owner = record.entry.owner;
   const std::string name = task_name(owner);

@@ -1,5 +1,5 @@
-// What one transaction sees and changes, as executions, ledger entries and requests rather than bytes: the rules are
-// applied to it in memory, commit() writes what became of it, with the hints that lead there.
+// What one transaction reads and changes, as executions, ledger entries and requests rather than bytes: the rules run
+// on it in memory, commit() writes the changes, with their hints.
 #pragma once
 
 #include <map>
@@ -48,7 +48,7 @@ class Workspace {
 
   // ---- the ledger
 
-  Record* record_for(const Execution& execution);  // of its identity, whoever owns that
+  Record* record_for(const Execution& execution);  // of its identity, whatever owns that
   Record* record(const IdentityHash& hash);
   Record& put_record(const Execution& owner, const LedgerEntry& entry);
   void erase_record(const Record& record);
@@ -58,7 +58,7 @@ class Workspace {
   std::optional<RequestDocument> request(const std::string& name_space, const std::string& request_key);
   void put_request(const std::string& name_space, const std::string& request_key, const RequestDocument& request);
 
-  // False: somebody was faster; decide again in a new workspace.
+  // False: another process was faster; decide again in a new workspace.
   bool commit();
 
  private:
@@ -69,7 +69,7 @@ class Workspace {
   };
   struct RecordSlot {
     std::optional<Record> before, record;
-    bool taken = false;  // given to somebody anew: written even if it says the same
+    bool taken = false;  // given to a new owner: written even if it says the same
   };
 
   TaskSlot& slot(const ExecutionId& id);

@@ -12,12 +12,12 @@ namespace hapax::sqlite {
 
 namespace {
 
-constexpr int kProgressSteps = 10'000;  // of SQLite's machine, between two looks at the clock: less than a millisecond
+constexpr int kProgressSteps = 10'000;  // SQLite instructions between two checks of the clock: less than a millisecond
 
 int primary(int code) { return code & 0xff; }
 
-// SQLite gives its own new files the mode of the database's, but makes that one readable by everybody. What cannot be
-// created here, SQLite cannot either, and says so better.
+// SQLite gives its own new files the mode of the database's, but makes that one readable by everyone. If the file
+// cannot be created here, SQLite cannot either, and reports it better.
 void create_private(const std::string& path) {
   const int file = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   if (file >= 0) ::close(file);

@@ -30,9 +30,9 @@ struct ConnectionOptions {
 // Used by one thread at a time.
 class Connection {
  public:
-  // Throws Failure::misuse if the path cannot be opened for writing, Failure::corrupt if it is no database.
+  // Throws Failure::misuse if the path cannot be opened for writing, Failure::corrupt if it is not a database.
   explicit Connection(const ConnectionOptions& options);
-  // Somebody else's, as it is: nothing of it is changed, and it is not closed.
+  // The caller's own connection: it is not changed and not closed.
   explicit Connection(sqlite3* borrowed);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -50,7 +50,7 @@ class Connection {
   // Closing it leaves the write-ahead log as it is.
   void leave_log() { sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
 
-  // An I/O error has left its mark: whoever owns the connection opens a new one.
+  // An I/O error has made it unusable: the owner opens a new one.
   bool broken() const { return broken_; }
 
   [[noreturn]] void fail(int code);
@@ -197,7 +197,7 @@ class Transaction {
   bool open_ = true;
 };
 
-// BEGIN … COMMIT of one who only reads: all of it sees one state of the data.
+// BEGIN … COMMIT of a reader: all of it sees one state of the data.
 class Snapshot {
  public:
   explicit Snapshot(Connection& connection) : connection_(connection) { connection.exec("BEGIN"); }

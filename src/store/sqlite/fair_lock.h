@@ -1,4 +1,4 @@
-// A lock that is had in the order it was asked for: the submit, claim and finish lanes take turns, and none starves.
+// A first-come, first-served lock, so that none of the submit, claim and finish lanes starves.
 #pragma once
 
 #include <algorithm>

@@ -94,7 +94,7 @@ FilePlace::FilePlace(sqlite3* handle, std::string identity)
 
 bool FilePlace::is_overwritten() const {
   if (path_.empty() || look(path_) != file_) return false;
-  constexpr int kLooks = 5;  // a checkpoint that is under way may have written half of what is read
+  constexpr int kLooks = 5;  // a checkpoint in progress may have written half of what is read
   for (int i = 0; i < kLooks; ++i) {
     if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     const Content content = read_content(path_);

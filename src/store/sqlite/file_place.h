@@ -1,6 +1,5 @@
-// Whether the files that a connection has open are still the ones at their path, with their own content. What is
-// committed into a database that was deleted, replaced or overwritten meanwhile is lost to everybody who opens the path
-// later.
+// Checks that the open files are still the ones at their path, with their own content. A commit into a database that
+// was deleted, replaced or overwritten is lost to everyone who opens the path later.
 #pragma once
 
 #include <sys/types.h>
@@ -28,7 +27,7 @@ class FilePlace {
   // place.
   FilePlace(sqlite3* handle, std::string identity);
 
-  // Nothing while all files are in place. Two calls of stat(), and a look into the file if it was written to.
+  // Nothing while all files are in place. Two calls of stat(), and a read of the file if it was written to.
   std::optional<Displacement> displaced() const;
 
   // Looks into the file the next time in any case. For a file system that keeps no times, or coarse ones.
@@ -37,7 +36,7 @@ class FilePlace {
   // Whether the content of the file is no longer that of the database.
   bool is_overwritten() const;
 
-  // Whether another database lies at the path, with nothing of the old one beside it. The old log would be read as the
+  // Whether another database is at the path, with nothing of the old one beside it. The old log would be read as the
   // new database's own and damage it.
   bool another_may_be_opened() const;
 
@@ -61,10 +60,10 @@ class FilePlace {
   std::string identity_;
   std::optional<std::string> identity_in_file_;  // when it was opened; nothing: it was in the log alone
   std::shared_ptr<std::atomic<std::int64_t>>
-      looked_at_ns_;  // when the file was last written to before the last look into it
+      looked_at_ns_;  // when the file was last written to before the last read of it
 };
 
-// Whether the file of somebody's connection is no longer at its path.
+// Whether the file of a foreign connection is no longer at its path.
 bool has_moved(sqlite3* handle);
 
 }  // namespace hapax::sqlite

@@ -10,7 +10,7 @@ namespace hapax::sqlite {
 
 namespace {
 
-constexpr std::int64_t kLeastRead = 8;  // by one look into a queue
+constexpr std::int64_t kLeastRead = 8;  // by one scan of a queue
 
 struct Place {
   ExecutionId id;

@@ -15,7 +15,7 @@ struct Row {
   std::int64_t queue_no = 0;
   std::int32_t failures = 0;  // rows in failed_attempts
   Execution execution;
-  // As stored, to tell what a transition has counted anew.
+  // As stored, to detect what a transition has counted again.
   std::optional<Time> stored_run_at = std::nullopt, stored_lease_end = std::nullopt;
   // Of a new one: what run_at was counted with. Absent: the caller named it.
   std::optional<Duration> run_in = std::nullopt;

@@ -87,7 +87,7 @@ Event read_event(const Run& run) {
   return event;
 }
 
-// A signal that nobody has waited for yet has no more than this.
+// A signal that no step has waited for yet has no more than this.
 Event as_stored(const Event& signal) {
   Event stored;
   stored.at = signal.at;

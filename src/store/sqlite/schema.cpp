@@ -441,7 +441,8 @@ void refuse_newer(Connection& connection, std::int64_t version) {
                             connection.path(), version, newest_schema_version()));
 }
 
-// Several who open a new file at once each try to switch it to WAL; SQLite does not wait for that lock by itself.
+// Several processes that open a new file at once each try to switch it to WAL; SQLite does not wait for that lock by
+// itself.
 void use_wal(Connection& connection) {
   for (int attempt = 0;; ++attempt) {
     try {

@@ -30,7 +30,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Of the data that the transaction under way sees.
+  // Of the data that the current transaction sees.
   std::string identity() {
     Run run(identity_);
     return run.next() ? to_identity(run) : std::string();

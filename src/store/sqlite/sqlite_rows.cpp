@@ -55,14 +55,14 @@ void SqliteRows::erase(const Execution& execution) {
   forget_held();
 }
 
-// One that was freed and is closed before anybody claimed it passes its place on, too.
+// An execution that was unparked and is closed before it is claimed passes its slot on, too.
 void SqliteRows::free_slot(std::int64_t queue_no, const Execution& execution) {
   if (!execution.concurrency_key || execution.status == Status::running) return;
   const QueuePolicy& policy = batch_.policies.of(execution.name_space, execution.queue);
   batch_.tables.unpark(queue_no, *execution.concurrency_key, policy.concurrency_limit);
 }
 
-// Most are new: to insert tells it in one step. Nothing, if the identity or the id is there already.
+// Most are new, and an insert shows it in one step. Nothing if the identity or the id exists.
 std::optional<SubmitOutcome> SqliteRows::create_new(const Submission& submission) {
   SubmitOutcome outcome = rules::created(submission, batch_.now);
   const auto& identity = outcome.execution.identity;
@@ -130,7 +130,7 @@ void SqliteRows::erase_entry(const LedgerEntry& entry) {
 // ---- reports
 
 void SqliteRows::keep_report(const ClosingReport& report, Time until) {
-  constexpr std::int64_t kForgottenForEachKept = 2;  // so that the table does not wait for a cleanup to stay small
+  constexpr std::int64_t kForgottenForEachKept = 2;  // so that the table stays small without waiting for a cleanup
   batch_.tables.forget_reports(batch_.now, kForgottenForEachKept);
   batch_.tables.keep_report(report, until);
 }

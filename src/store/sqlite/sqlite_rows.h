@@ -1,4 +1,4 @@
-// The rows of this store, to which the rules are applied.
+// The rows of this store, for the rules.
 #pragma once
 
 #include <list>
@@ -12,7 +12,7 @@ namespace hapax::sqlite {
 
 class SqliteRows final : public rules::Rows {
  public:
-  // `requests` is for control operations alone.
+  // `requests` is for control operations only.
   explicit SqliteRows(Batch& batch, Requests* requests = nullptr)
       : batch_(batch), runs_(batch.tables.runs()), requests_(requests) {}
 

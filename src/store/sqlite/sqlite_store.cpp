@@ -305,7 +305,7 @@ class SqliteStore final : public Store {
             "The store holds other data than when the server opened it, and is opened anew."};
   }
 
-  // The writer, opened anew if an I/O error has spoilt it. The caller has the turn.
+  // The writer, reopened if an I/O error has made it unusable. The caller holds the lock.
   WriterSession& writer() {
     require_in_place(*opened());
     if (writer_ && writer_->tables.connection().broken()) {
@@ -350,7 +350,7 @@ class SqliteStore final : public Store {
     });
   }
 
-  // What the items of a verb have made claimable, to those who wait.
+  // Hands what the items of a verb have made claimable to the waiting claims.
   template <class Item, class Outcome>
   static void hand_out(Batch& batch, std::span<const Item> items, std::vector<Outcome>& outcomes, Waiters& waiters) {
     if (!waiters.may_be_any()) return;
@@ -367,7 +367,7 @@ class SqliteStore final : public Store {
     try {
       Transaction transaction(session.tables.connection());
       if (session.others_wrote_since_last_verb()) {
-        session.tables.forget();  // somebody may have restored a backup into the file
+        session.tables.forget();  // a backup may have been restored into the file
         require_identity(session, *session.opened);
       }
       const auto [rules, version] = versioned_policies();
@@ -387,7 +387,7 @@ class SqliteStore final : public Store {
     }
   }
 
-  // What was parked was due, and its key had no free slot by the limits of then.
+  // What was parked was due, and its key had no free slot under the old limits.
   void free_parked(Batch& batch) {
     if (freed_.rules_version != rules_version_ || batch.now < freed_.at) batch.tables.unpark_all();
     freeing_ = {rules_version_, batch.now};
@@ -430,7 +430,7 @@ class SqliteStore final : public Store {
     return reader;
   }
 
-  // Asks on the writing connection, for which its own commits are no news. A busy writer is left alone a few times.
+  // Polls on the writing connection, for which its own commits are not news. Skips a busy writer a few times.
   bool others_have_written() {
     constexpr int kPatience = 3;
     constexpr int kRemind = 64;  // looks; while the data is not what it was, which no verb may tell
@@ -446,7 +446,7 @@ class SqliteStore final : public Store {
     try {
       return writer().others_wrote_since_last_look();
     } catch (const Failure&) {
-      // The verbs report it, and the next look makes up for this one.
+      // The verbs report it, and the next poll makes up for this one.
       return replaced_ && watch_refused_++ % kRemind == 0;
     }
   }
@@ -465,7 +465,7 @@ class SqliteStore final : public Store {
   };
 
   FairLock turn_;
-  // By whoever has the turn:
+  // Guarded by the lock:
   std::unique_ptr<WriterSession> writer_;
   std::uint64_t rules_version_ = 0;  // of this transaction
   Freed freed_, freeing_;            // as committed, and as this transaction has it

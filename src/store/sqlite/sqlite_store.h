@@ -31,13 +31,13 @@ struct StampsAhead {
   std::int64_t executions = 0;  // among the newest, and those that run
   Time latest;
 };
-// Nothing for a file that is no Hapax database. Throws Failure as opening does.
+// Nothing for a file that is not a Hapax database. Throws Failure as opening does.
 StampsAhead find_stamps_ahead(const std::string& path, Time now);
 
-// Submits on a connection of the caller's to the store's file, inside a transaction that the caller began: the
-// execution exists if and only if the caller commits. On a Failure nothing of the submission is left in the
-// transaction, which goes on; or all of it is rolled back, which the Failure then says. Throws Failure::misuse if no
-// transaction is open or the file is no Hapax database of this schema.
+// Submits on the caller's own connection to the store's file, inside a transaction that the caller began: the execution
+// exists if and only if the caller commits. On a Failure nothing of the submission is left in the transaction, which
+// continues; or all of it is rolled back, which the Failure then says. Throws Failure::misuse if no transaction is open
+// or the file is not a Hapax database of this schema.
 SubmitOutcome submit_in_transaction(sqlite3* connection, const Submission& submission, const QueuePolicies& policies,
                                     Time now);
 

@@ -6,8 +6,8 @@ namespace hapax::sqlite {
 
 namespace {
 
-// Parked executions are freed by whoever frees their slot. Looking for forgotten ones now and then costs little and
-// makes it harmless that two processes knew different limits for a while.
+// The transaction that frees a slot unparks the next execution. Scanning for forgotten ones now and then costs little,
+// and makes it harmless that two processes knew different limits for a while.
 constexpr Duration kRepairInterval{30'000};
 
 }  // namespace

@@ -52,7 +52,7 @@ class Tables {
   // handled that.
   bool clock_set_back() const { return clock_set_back_; }
   void handled_clock_set_back() { set_back_handled_ = true; }
-  // Forgets what a transaction that was rolled back had taught it.
+  // Forgets what it learned in a transaction that was rolled back.
   void forget();
 
   // ---- queues

@@ -1,5 +1,5 @@
-// The verbs of the SQLite store, within the transaction of a batch. Those with statements of their own are objects
-// that live as long as the connection.
+// The verbs of the SQLite store, within the transaction of a batch. Those with their own statements are objects that
+// live as long as the connection.
 #pragma once
 
 #include <set>
