@@ -1,5 +1,5 @@
 // Everything a user can ask of Hapax, as plain values in and out. One implementation works on a store (local_engine.h);
-// another speaks HTTP to a server. Whoever knows this interface runs embedded and remote alike.
+// another speaks HTTP to a server. Code that uses this interface runs embedded and remote alike.
 //
 // Verbs that commit answer through a Reply, after the commit. Reads answer at once. All may be called from any thread,
 // and a Reply may come on the calling thread before the call returns.
@@ -25,7 +25,7 @@ namespace hapax {
 
 // ---- submit
 
-// A submission as its caller words it. What is absent, the type's settings decide, then the queue's, then the server's.
+// A caller's submission. The type's settings decide what is absent, then the queue's, then the server's.
 struct SubmitRequest {
   Kind kind = Kind::task;  // a workflow has its workflow id as its idempotency_key
   std::string type;
@@ -62,7 +62,7 @@ struct Receipt {
   bool created = false;
   Execution execution;
   bool result_expired = false;  // the execution was purged: only its id, status and times are left
-  bool result_omitted = false;  // the same is told of the execution, which has more: the batch's answer is long enough
+  bool result_omitted = false;  // the execution has more than this says: the batch's answer is long enough
   std::optional<Match> match;   // absent: always unique
   bool dry_run = false;
 };
@@ -105,7 +105,7 @@ struct ClaimCall {
 
 // ---- turns of workflows
 
-// A turn as the worker words it: what the code asked for, and how it stands. See Turn in store/store.h.
+// A worker's turn: its commands, and how it ended. See Turn in store/store.h.
 struct TurnRequest {
   // A task that was begun within the turn: see Engine::begin_step().
   struct BegunStep {
@@ -124,17 +124,18 @@ struct TurnRequest {
   LeaseToken token;
   std::string name_space;
   std::shared_ptr<const Execution> run =
-      nullptr;                 // as it was claimed, where the caller still has it; not sent to a server
-  std::optional<Report> step;  // that ends with this turn, which follows it unclaimed; the token is the last turn's
-  std::int64_t seen = 0;       // the latest event that this turn knew
+      nullptr;  // as it was claimed, if the caller still has it; not sent to a server
+  std::optional<Report>
+      step;               // that ends with this turn, which follows it without a claim; the token is the last turn's
+  std::int64_t seen = 0;  // the latest event that this turn knew
   std::vector<Command> commands;
   std::variant<Turn::Suspended, Turn::Unfinished, Turn::Completed, Turn::Failed, Turn::Stuck, Continued> end;
 };
 
-// Who would begin a step within a turn: as a claim, but for what is not known before.
+// The worker that would begin a step within a turn: like a claim, without what is not known before.
 struct BeginCall {
   std::string name_space;
-  const std::vector<std::string>& queues;  // that this worker takes tasks of
+  const std::vector<std::string>& queues;  // whose tasks this worker runs
   std::string worker;
   Duration lease{60'000};
 };
@@ -144,8 +145,8 @@ struct Claimed {
   std::vector<Event> events;  // of a workflow: those after run.seen
 };
 
-// A call that waits. Dropping the handle changes nothing; cancel() ends the wait with the answer "nothing" if it still
-// lasts, so that no task is handed to somebody who has hung up.
+// A call that waits. Dropping the handle changes nothing; cancel() ends the wait with an empty answer if it still
+// lasts, so that no task is handed to a caller that has hung up.
 class Waiting {
  public:
   virtual ~Waiting() = default;
@@ -159,22 +160,22 @@ struct QueueView {
   std::string name;
   QueueSettings settings;
   std::vector<std::string> from_file;
-  bool known = false;  // anybody has set or used it
+  bool known = false;  // it was set or used
   QueueCount count;
 };
 
-// What was asked cannot be had over the API: the configuration file names the setting, and the file wins.
+// The API cannot change this: the configuration file names the setting, and the file wins.
 class DecidedByFile : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The identity of a type's submissions that bring no key and name none themselves, and what decides it.
+// The identity of a type's submissions without a key or an identity of their own, and what decides it.
 struct TypeIdentity {
   enum class Source : std::uint8_t {
     file,       // the configuration file states it
     api,        // it was stated over the API
-    declared,   // nobody states one, and the type is declared: in the file, or by PUT
+    declared,   // none is stated, and the type is declared: in the file, or by PUT
     undeclared  // the server's [identity] undeclared
   };
 
@@ -198,7 +199,7 @@ struct TypeView {
   TypeIdentity identity = {};
 };
 
-// What became of the engine's work since it started, for /metrics.
+// Counts of the engine's work since it started, for /metrics.
 struct EngineCounters {
   std::int64_t submitted = 0, deduplicated = 0, conflicts = 0;
   std::int64_t claimed = 0, completed = 0, failed_attempts = 0, leases_lost = 0;
@@ -225,11 +226,11 @@ class Engine {
 
   virtual void commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) = 0;
 
-  // Lets the worker that has the turn of `run` begin a task which the turn asks for, before the turn is committed: the
-  // attempt as a claim would hand it out, which the command tells of from now on. Only where nothing but its turn
-  // decides when the task is claimed (no identity, limit, concurrency key, delay, timeout or deadline), and nothing
-  // that waits in its queue is before it. Nothing: it goes the ordinary way. The worker commits the turn as soon as the
-  // task has ended, or takes longer than a moment.
+  // Lets the worker that has the turn of `run` begin a task which the turn asks for, before the turn is committed.
+  // Returns the attempt as a claim would hand it out; the command then carries it. Only for a task that is claimable at
+  // once (no identity, limit, concurrency key, delay, timeout or deadline), with nothing before it in its queue.
+  // Nothing: it goes the ordinary way. The worker commits the turn as soon as the task has ended, or takes longer than
+  // 50 ms.
   virtual std::optional<Execution> begin_step(const Execution& /*run*/, const BeginCall& /*call*/,
                                               TurnRequest::Command& /*command*/) {
     return std::nullopt;
@@ -239,18 +240,18 @@ class Engine {
   virtual std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) = 0;
   virtual std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                                      std::int32_t limit) = 0;
-  // As wait_closed(), over all runs that the workflow continues as.
+  // Like wait_closed(), over all runs that the workflow continues as.
   virtual std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id,
                                                  Duration wait, Reply<std::optional<Execution>> reply) = 0;
 
-  // Answers once the execution is closed or the wait is over, with the execution as it is then; nothing if unknown.
+  // Answers once the execution is closed or the wait has ended, with the execution as it is then; nothing if unknown.
   virtual std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                                Reply<std::optional<Execution>> reply) = 0;
 
   virtual std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) = 0;
   virtual Page list(const ListFilter& filter) = 0;
 
-  // The identity that a submission of this type with this key has; the scope as the type has it unless given.
+  // The identity of a submission of this type with this key; the scope is the type's unless given.
   virtual std::optional<FoundIdentity> find_identity(const std::string& name_space, const std::string& type,
                                                      const std::optional<Scope>& scope,
                                                      const std::optional<std::string>& queue,
@@ -261,7 +262,7 @@ class Engine {
   virtual std::vector<QueueView> queues(const std::string& name_space) = 0;
   virtual QueueView put_queue(const std::string& name_space, const std::string& name,
                               const QueueSettings& settings) = 0;
-  // Throws DecidedByFile where the configuration file says otherwise.
+  // Throws DecidedByFile if the configuration file says otherwise.
   virtual QueueView set_paused(const std::string& name_space, const std::string& name, bool paused) = 0;
   virtual TypeView type(const std::string& name_space, const std::string& name) = 0;
   virtual std::vector<TypeView> types(const std::string& name_space) = 0;
