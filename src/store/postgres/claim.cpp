@@ -490,7 +490,7 @@ void Claim::set_full(std::int32_t queue_no, bool is_full) {
 Claim::Position Claim::begin_of(std::int32_t queue_no) {
   const std::lock_guard lock(mutex_);
   const Known& known = queues_[queue_no];
-  return known.pace.may_begin_at_the_beginning() ? Position() : known.last;
+  return known.pace.full_scan_allowed() ? Position() : known.last;
 }
 
 void Claim::scanned(std::int32_t queue_no, ScanPace::Clock::duration time, int rows) {

@@ -288,7 +288,7 @@ std::vector<TurnOutcome> commit_locked(Runner& runner, std::span<const Turn> tur
       steps.push_back(step_id(turn.token.execution, start.submission.execution.type, start.step));
     }
   }
-  const std::lock_guard alone(runner.turns_by_the_rules());
+  const std::lock_guard alone(runner.slow_turn_mutex());
   return runner.transact([&](Workspace& workspace) {
     workspace.lock_runs(runs, ending, steps);
     PostgresRows rows(workspace);

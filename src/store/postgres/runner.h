@@ -132,7 +132,7 @@ class Runner {
 
   // Held while turns are committed by the rules. Closing a run changes the run that waits for it, in no fixed order, so
   // two such batches could deadlock.
-  CallMutex& turns_by_the_rules() { return turns_by_the_rules_; }
+  CallMutex& slow_turn_mutex() { return slow_turn_mutex_; }
 
  private:
   static constexpr int kMostConflicts = 20;
@@ -191,7 +191,7 @@ class Runner {
   QueueBook queues_;
   SpotBook spots_;
   std::atomic<std::int64_t> ahead_ms_ = 0;  // the server's clock of this machine's
-  CallMutex turns_by_the_rules_;
+  CallMutex slow_turn_mutex_;
   std::mutex policies_mutex_;
   std::shared_ptr<const QueuePolicies> policies_ = std::make_shared<QueuePolicies>();
 };

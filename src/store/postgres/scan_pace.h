@@ -14,7 +14,7 @@ class ScanPace {
  public:
   using Clock = std::chrono::steady_clock;
 
-  bool may_begin_at_the_beginning() const { return Clock::now() >= not_before_; }
+  bool full_scan_allowed() const { return Clock::now() >= not_before_; }
   Clock::duration wait() const { return not_before_ - Clock::now(); }
 
   // Reports that a full scan with this many rows took this long. The next one is delayed by at most `longest`.

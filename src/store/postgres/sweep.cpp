@@ -120,7 +120,7 @@ Sweep::Found Sweep::look(Workspace& workspace, std::int32_t limit) {
   Connection& connection = workspace.connection();
   Found found;
   found.now = workspace.now();
-  const bool from_beginning = !swept_to_ || found.now < *swept_to_ || pace_.may_begin_at_the_beginning();
+  const bool from_beginning = !swept_to_ || found.now < *swept_to_ || pace_.full_scan_allowed();
   const Time begin = from_beginning ? kBeginning : *swept_to_ - kLooseEnd;
   const Time end = from_beginning ? kEnd : found.now + kSoon;
   connection.send(kClock);
@@ -141,7 +141,7 @@ Sweep::Found Sweep::look(Workspace& workspace, std::int32_t limit) {
 
 SweepOutcome Sweep::operator()(std::int32_t limit) {
   const std::lock_guard lock(mutex_);
-  if (!window_pace_.may_begin_at_the_beginning()) {
+  if (!window_pace_.full_scan_allowed()) {
     SweepOutcome later;
     later.effects.next_due = runner_.now() + std::chrono::ceil<Duration>(window_pace_.wait());
     return later;
@@ -156,7 +156,7 @@ SweepOutcome Sweep::operator()(std::int32_t limit) {
       PostgresRows rows(workspace);
       for (const ExecutionId& id : ids) swept.effects.add(rules::end_due(rows, id));
       workspace.write();
-      const bool from_beginning = pace_.may_begin_at_the_beginning();
+      const bool from_beginning = pace_.full_scan_allowed();
       // More may be due: then the next due time is unknown.
       const Time begin = from_beginning ? kBeginning : found.now - kLooseEnd;
       const Time end = from_beginning ? kEnd : found.now + kSoon;
