@@ -44,30 +44,31 @@ struct Database {
 };
 
 constexpr const char* kQueue =
-    "INSERT INTO queues (name_space, queue, kind) VALUES ('default', 'default', 0) ON CONFLICT DO NOTHING";
+    "INSERT INTO hapax_queues (name_space, queue, kind) VALUES ('default', 'default', 0) ON CONFLICT DO NOTHING";
 
 constexpr const char* kInsert = R"sql(
-INSERT INTO executions (id, queue_no, kind, status, priority, run_at, attempt, attempt_limit, max_attempts,
-                        retry_initial_ms, retry_factor, retry_max_ms, created_at, worker, identity_hash, strategy,
-                        scope_tag, scope_name, type, key_hash, idempotency_key, input_hash, input)
-VALUES (?1, 1, 0, 0, 0, ?2, 0, 3, 3, 1000, 2.0, 60000, ?2, '', ?3, 0, 0, '', 'bench', ?4, ?5, ?6, ?7)
+INSERT INTO hapax_executions (id, queue_no, kind, status, priority, run_at, attempt, attempt_limit, max_attempts,
+                              retry_initial_ms, retry_factor, retry_max_ms, created_at, worker, identity_hash,
+                              identity_strategy, identity_scope_tag, identity_scope_name, type, key_hash, idempotency_key,
+                              input_hash, input, awaited, step, parent_workflow_id, state_sum, fact_sum)
+VALUES (?1, 1, 0, 0, 0, ?2, 0, 3, 3, 1000, 2.0, 60000, ?2, '', ?3, 0, 0, '', 'bench', ?4, ?5, ?6, ?7, 0, 0, '', 0, 0)
 )sql";
 
-constexpr const char* kLedger = "INSERT INTO identities (hash, owner) VALUES (?1, ?2)";
+constexpr const char* kLedger = "INSERT INTO hapax_identities (hash, owner) VALUES (?1, ?2)";
 
 constexpr const char* kReady = R"sql(
-SELECT seq, input FROM executions WHERE status = 0 AND parked = 0 AND queue_no = 1 AND run_at <= ?1
+SELECT seq, input FROM hapax_executions WHERE status = 0 AND parked = 0 AND queue_no = 1 AND run_at <= ?1
 ORDER BY priority DESC, run_at, id LIMIT ?2
 )sql";
 
 constexpr const char* kClaim = R"sql(
-UPDATE executions SET status = 1, attempt = attempt + 1, started_at = ?2, worker = 'bench', lease_secret = ?3,
+UPDATE hapax_executions SET status = 1, attempt = attempt + 1, started_at = ?2, worker = 'bench', lease_secret = ?3,
                       lease_expires_at = ?4, due_at = ?4
 WHERE seq = ?1
 )sql";
 
 constexpr const char* kComplete = R"sql(
-UPDATE executions SET status = 3, finished_at = ?2, result = ?3, lease_expires_at = NULL, due_at = NULL
+UPDATE hapax_executions SET status = 3, finished_at = ?2, result = ?3, lease_expires_at = NULL, due_at = NULL
 WHERE seq = ?1 AND status = 1
 )sql";
 

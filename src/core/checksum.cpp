@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "core/failure.h"
+#include "core/fields.h"
 
 namespace hapax {
 
@@ -71,56 +73,62 @@ Checksum& Checksum::add(std::int64_t number) {
 
 namespace {
 
-template <class Bytes>
-std::string_view view(const Bytes& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+// Adds every field that is visited.
+struct Sum {
+  Checksum& checksum;
+
+  template <class Value>
+  void operator()(const Field&, const Value& value) {
+    add(value);
+  }
+
+  template <class Value>
+  void add(const std::optional<Value>& value) {
+    checksum.add(std::int64_t{value.has_value()});
+    if (value) add(*value);
+  }
+  template <class Value>
+  void add(const Value& value) {
+    if constexpr (Described<const Value>) {
+      fields(*this, value);
+    } else if constexpr (requires { value.bytes; }) {
+      checksum.add(std::string_view(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size()));
+    } else if constexpr (std::is_enum_v<Value> || std::is_same_v<Value, bool>) {
+      checksum.add(static_cast<std::int32_t>(value));
+    } else if constexpr (std::is_same_v<Value, double>) {
+      checksum.add(std::bit_cast<std::int64_t>(value));
+    } else {
+      checksum.add(value);
+    }
+  }
+  void add(const std::vector<AttemptRecord>&) {}  // each has a checksum of its own
+};
 
 }  // namespace
 
 std::uint32_t checksum_of_facts(const Execution& e, std::string_view parent_workflow_id) {
-  Checksum sum;
-  sum.add(e.type).add(e.idempotency_key).add(e.concurrency_key).add(parent_workflow_id);
-  sum.add(view(e.input_hash.bytes)).add(e.input);
-  if (e.superseded) sum.add(view(e.superseded->bytes));
-  return sum.value();
+  Checksum checksum;
+  checksum.add(e.concurrency_key).add(parent_workflow_id);
+  telling_fields(Sum{checksum}, e);
+  return checksum.add(e.input).value();
 }
 
 std::uint32_t checksum_of_state(const Execution& e) {
-  return Checksum()
-      .add(static_cast<std::int32_t>(e.status))
-      .add(e.run_at)
-      .add(e.attempt)
-      .add(e.attempt_limit)
-      .add(e.started_at)
-      .add(e.finished_at)
-      .add(e.worker)
-      .add(e.error)
-      .add(e.result)
-      .value();
+  Checksum checksum;
+  state_fields(Sum{checksum}, e);
+  return checksum.value();
 }
 
 std::uint32_t checksum_of(const AttemptRecord& record) {
-  return Checksum()
-      .add(record.attempt)
-      .add(record.worker)
-      .add(record.started_at)
-      .add(record.ended_at)
-      .add(record.error)
-      .value();
+  Checksum checksum;
+  fields(Sum{checksum}, record);
+  return checksum.value();
 }
 
 std::uint32_t checksum_of(const Event& event) {
-  return Checksum()
-      .add(event.at)
-      .add(static_cast<std::int32_t>(event.kind))
-      .add(event.step)
-      .add(event.name)
-      .add(event.key)
-      .add(event.until)
-      .add(event.value)
-      .add(event.error)
-      .value();
+  Checksum checksum;
+  fields(Sum{checksum}, event);
+  return checksum.value();
 }
 
 std::string describe_damage(const ExecutionId& id) {

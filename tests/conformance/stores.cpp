@@ -21,8 +21,8 @@ void change_sqlite_payloads(const std::string& path, const std::string& from, co
                                           {"signals", "value"}};
   sqlite::Connection connection({.path = path, .create = false, .busy_timeout = Duration(20'000), .cache_kib = 100});
   for (const auto& [table, column] : kPayloads) {
-    connection.exec(fmt::format("UPDATE {0} SET {1} = replace({1}, '{2}', '{3}') WHERE instr({1}, '{2}') > 0", table,
-                                column, from, to)
+    connection.exec(fmt::format("UPDATE hapax_{0} SET {1} = replace({1}, '{2}', '{3}') WHERE instr({1}, '{2}') > 0",
+                                table, column, from, to)
                         .c_str());
   }
 }

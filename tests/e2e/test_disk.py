@@ -262,17 +262,32 @@ def test_a_corrupt_file_is_named_at_start(tmp_path, damage):
     gives_up(server, "q.db")
 
 
-def test_a_foreign_database_is_refused_and_left_alone(tmp_path):
+def test_an_application_may_keep_its_own_tables_in_the_same_file(tmp_path):
     server = Server(tmp_path / "s")
     database = sqlite3.connect(server.database)
-    database.execute("CREATE TABLE songs (title TEXT)")
-    database.commit()
+    database.executescript("CREATE TABLE events (title TEXT); INSERT INTO events VALUES ('launch'); PRAGMA user_version = 3")
     database.close()
-    content = server.database.read_bytes()
 
-    gives_up(server, "q.db")
+    server.start()
+    try:
+        assert Caller(server).submit(idempotency_key="k").status == 201
+        # The application goes on with its own migrations while the server runs.
+        database = sqlite3.connect(server.database, timeout=20)
+        database.executescript("ALTER TABLE events ADD COLUMN at INTEGER; PRAGMA user_version = 4")
+        assert Caller(server).submit(idempotency_key="k").status == 200
+    finally:
+        server.stop()
 
-    assert server.database.read_bytes() == content
+    server.start()
+    try:
+        assert Caller(server).submit(idempotency_key="k").status == 200
+    finally:
+        server.stop()
+    assert database.execute("PRAGMA user_version").fetchone() == (4,)
+    assert database.execute("SELECT title, at FROM events").fetchall() == [("launch", None)]
+    others = database.execute("SELECT name FROM sqlite_schema WHERE name NOT LIKE '%hapax_%'").fetchall()
+    assert others == [("events",)]
+    database.close()
 
 
 # ---- a file that is damaged while it is used

@@ -27,7 +27,7 @@ struct Words<Disposition> {
 namespace hapax {
 
 template <class Archive>
-void members(Archive& archive, ActivityRow& row) {
+void fields(Archive& archive, ActivityRow& row) {
   archive("name_space", row.name_space);
   archive("id", row.id);
   archive("document", row.document);
@@ -37,21 +37,21 @@ void members(Archive& archive, ActivityRow& row) {
 }
 
 template <class Archive>
-void members(Archive& archive, Window& window) {
+void fields(Archive& archive, Window& window) {
   archive("from", window.from);
   archive("to", window.to);
   archive("missed", window.missed);
 }
 
 template <class Archive>
-void members(Archive& archive, FiringEvent& event) {
+void fields(Archive& archive, FiringEvent& event) {
   archive("id", event.id);
   archive("source", event.source);
   archive("hash", event.hash.bytes);
 }
 
 template <class Archive>
-void members(Archive& archive, ActivityRun& run) {
+void fields(Archive& archive, ActivityRun& run) {
   archive("name_space", run.name_space);
   archive("activity", run.activity);
   archive("occurrence", run.occurrence);
@@ -83,8 +83,8 @@ struct Hinted {
   std::vector<std::string> hints;
 };
 template <class Archive, class Value>
-void members(Archive& archive, Hinted<Value>& hinted) {
-  members(archive, hinted.value);
+void fields(Archive& archive, Hinted<Value>& hinted) {
+  fields(archive, hinted.value);
   archive("hints", hinted.hints);
 }
 using StoredActivity = Hinted<ActivityRow>;

@@ -1,5 +1,6 @@
-// Objects as JSON: each type names its members once (members()), for both directions. Absent optionals are not written;
-// a missing member keeps its default. Reading throws Failure::corrupt on unknown content.
+// What the store writes into its objects and reads back. Each type lists its fields once, for both directions: those of
+// executions and histories in core/fields.h, the store's own in documents.cpp. Absent optionals are not written; a
+// field that is missing keeps its default. Reading throws Failure::corrupt on what this program never writes.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/failure.h"
+#include "core/fields.h"
 #include "core/hash.h"
 #include "core/hex.h"
 #include "core/id.h"
@@ -30,6 +32,10 @@ struct Words;
 
 class Writer {
  public:
+  template <class Value>
+  void operator()(const Field& field, const Value& value) {
+    (*this)(field.name, value);
+  }
   template <class Value>
   void operator()(std::string_view name, const Value& value) {
     if constexpr (requires { value.has_value(); }) {
@@ -84,7 +90,7 @@ class Writer {
       json_.string(Words<Value>::kWords.at(static_cast<std::size_t>(value)));
     } else {
       json_.begin_object();
-      members(*this, const_cast<Value&>(value));
+      fields(*this, const_cast<Value&>(value));
       json_.end_object();
     }
   }
@@ -96,6 +102,10 @@ class Reader {
  public:
   explicit Reader(const Json& document) : document_(document) {}
 
+  template <class Value>
+  void operator()(const Field& field, Value& value) {
+    (*this)(field.name, value);
+  }
   template <class Value>
   void operator()(std::string_view name, Value& value) {
     const Json* member = document_.find(name);
@@ -120,7 +130,7 @@ class Reader {
     Object object{};
     if (!document.is(Json::Kind::object)) malformed("(an object)");
     Reader reader(document);
-    members(reader, object);
+    fields(reader, object);
     return object;
   }
 

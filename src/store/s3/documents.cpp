@@ -53,118 +53,7 @@ struct Words<ControlOutcome::Kind> {
 namespace hapax {
 
 template <class Archive>
-void members(Archive& archive, AttemptError& error) {
-  archive("type", error.type);
-  archive("message", error.message);
-}
-
-template <class Archive>
-void members(Archive& archive, AttemptRecord& record) {
-  archive("attempt", record.attempt);
-  archive("worker", record.worker);
-  archive("started_at", record.started_at);
-  archive("ended_at", record.ended_at);
-  archive("error", record.error);
-  archive("secret", record.secret);
-  archive("reported", record.reported);
-}
-
-template <class Archive>
-void members(Archive& archive, CommittedTurn& turn) {
-  archive("attempt", turn.attempt);
-  archive("secret", turn.secret);
-  archive("status", turn.status);
-}
-
-template <class Archive>
-void members(Archive& archive, RunState& run) {
-  archive("events", run.events);
-  archive("seen", run.seen);
-  archive("steps", run.steps);
-  archive("stuck", run.stuck);
-  archive("wake_at", run.wake_at);
-  archive("continued_as", run.continued_as);
-  archive("committed", run.committed);
-}
-
-template <class Archive>
-void members(Archive& archive, Scope& scope) {
-  archive("tag", scope.tag);
-  archive("name", scope.name);
-}
-
-template <class Archive>
-void members(Archive& archive, Identity& identity) {
-  archive("hash", identity.hash);
-  archive("strategy", identity.strategy);
-  archive("scope", identity.scope);
-}
-
-template <class Archive>
-void members(Archive& archive, RetryPolicy& retry) {
-  archive("initial_ms", retry.initial);
-  archive("factor", retry.factor);
-  archive("max_ms", retry.max);
-}
-
-template <class Archive>
-void members(Archive& archive, Execution& execution) {
-  archive("id", execution.id);
-  archive("kind", execution.kind);
-  archive("name_space", execution.name_space);
-  archive("type", execution.type);
-  archive("queue", execution.queue);
-  archive("input", execution.input);
-  archive("input_hash", execution.input_hash);
-  archive("idempotency_key", execution.idempotency_key);
-  archive("identity", execution.identity);
-  archive("parent", execution.parent);
-  archive("step", execution.step);
-  archive("parent_workflow_id", execution.parent_workflow_id);
-  archive("priority", execution.priority);
-  archive("concurrency_key", execution.concurrency_key);
-  archive("max_attempts", execution.max_attempts);
-  archive("retry", execution.retry);
-  archive("timeout_ms", execution.timeout);
-  archive("deadline_at", execution.deadline_at);
-  archive("created_at", execution.created_at);
-  archive("superseded", execution.superseded);
-  archive("status", execution.status);
-  archive("run_at", execution.run_at);
-  archive("attempt", execution.attempt);
-  archive("attempt_limit", execution.attempt_limit);
-  archive("started_at", execution.started_at);
-  archive("finished_at", execution.finished_at);
-  archive("cancel_requested_at", execution.cancel_requested_at);
-  archive("cancel_by", execution.cancel_by);
-  archive("result", execution.result);
-  archive("error", execution.error);
-  archive("failed_attempts", execution.failed_attempts);
-  archive("worker", execution.worker);
-  archive("lease_secret", execution.lease_secret);
-  archive("lease_expires_at", execution.lease_expires_at);
-  archive("attempt_ends_by", execution.attempt_ends_by);
-  archive("run", execution.run);
-  archive("awaited", execution.awaited);
-}
-
-template <class Archive>
-void members(Archive& archive, Event& event) {
-  archive("no", event.no);
-  archive("at", event.at);
-  archive("kind", event.kind);
-  archive("step", event.step);
-  archive("name", event.name);
-  archive("key", event.key);
-  archive("execution", event.execution);
-  archive("until", event.until);
-  archive("status", event.status);
-  archive("value", event.value);
-  archive("error", event.error);
-}
-
-template <class Archive>
-void members(Archive& archive, Wait& wait) {
+void fields(Archive& archive, Wait& wait) {
   archive("run", wait.run);
   archive("step", wait.step);
   archive("signal", wait.signal);
@@ -173,25 +62,14 @@ void members(Archive& archive, Wait& wait) {
 }
 
 template <class Archive>
-void members(Archive& archive, Tombstone& tombstone) {
-  archive("kind", tombstone.kind);
-  archive("type", tombstone.type);
-  archive("queue", tombstone.queue);
-  archive("idempotency_key", tombstone.idempotency_key);
-  archive("status", tombstone.status);
-  archive("created_at", tombstone.created_at);
-  archive("finished_at", tombstone.finished_at);
-}
-
-template <class Archive>
-void members(Archive& archive, LeaseToken& token) {
+void fields(Archive& archive, LeaseToken& token) {
   archive("execution", token.execution);
   archive("attempt", token.attempt);
   archive("secret", token.secret);
 }
 
 template <class Archive>
-void members(Archive& archive, ClosingReport& report) {
+void fields(Archive& archive, ClosingReport& report) {
   archive("token", report.token);
   archive("said", report.said);
   archive("status", report.status);
@@ -201,7 +79,7 @@ void members(Archive& archive, ClosingReport& report) {
 }
 
 template <class Archive>
-void members(Archive& archive, ControlOutcome& outcome) {
+void fields(Archive& archive, ControlOutcome& outcome) {
   archive("kind", outcome.kind);
   archive("changed", outcome.changed);
   archive("status", outcome.status);
@@ -211,7 +89,7 @@ void members(Archive& archive, ControlOutcome& outcome) {
 }
 
 template <class Archive>
-void members(Archive& archive, PastRequest& past) {
+void fields(Archive& archive, PastRequest& past) {
   archive("action", past.action);
   archive("target", past.target);
   archive("workflow_id", past.workflow_id);
@@ -224,14 +102,14 @@ void members(Archive& archive, PastRequest& past) {
 namespace hapax::s3 {
 
 template <class Archive>
-void members(Archive& archive, Waiter& waiter) {
+void fields(Archive& archive, Waiter& waiter) {
   archive("run", waiter.run);
   archive("step", waiter.step);
 }
 
 template <class Archive>
-void members(Archive& archive, TaskDocument& document) {
-  members(archive, document.execution);
+void fields(Archive& archive, TaskDocument& document) {
+  fields(archive, document.execution);
   archive("history", document.history);
   archive("waits", document.waits);
   archive("signals", document.signals);
@@ -247,7 +125,7 @@ struct Words<RecordStatus> {
 };
 
 template <class Archive>
-void members(Archive& archive, Record& record) {
+void fields(Archive& archive, Record& record) {
   LedgerEntry& entry = record.entry;
   RecordStatus status = record.ready ? RecordStatus::ready : RecordStatus::creating;
   std::string task_key = task_name(entry.owner);
@@ -270,13 +148,13 @@ void members(Archive& archive, Record& record) {
 }
 
 template <class Archive>
-void members(Archive& archive, RequestDocument& request) {
+void fields(Archive& archive, RequestDocument& request) {
   archive("request", request.past);
   archive("expires_at", request.expires_at);
 }
 
 template <class Archive>
-void members(Archive& archive, QueueDocument& queue) {
+void fields(Archive& archive, QueueDocument& queue) {
   archive("full_at_ns", queue.rate.full_at_ns);
   archive("rate_count", queue.rate.rate.count);
   archive("rate_per_ms", queue.rate.rate.per);
@@ -285,7 +163,7 @@ void members(Archive& archive, QueueDocument& queue) {
 }
 
 template <class Archive>
-void members(Archive& archive, Grave& grave) {
+void fields(Archive& archive, Grave& grave) {
   archive("gone", grave.at);
   archive("keep_until", grave.keep_until);
   archive("final", grave.final);

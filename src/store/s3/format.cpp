@@ -7,7 +7,7 @@
 namespace hapax::s3 {
 
 template <class Archive>
-void members(Archive& archive, Format& format) {
+void fields(Archive& archive, Format& format) {
   archive("version", format.version);
   archive("identity", format.identity);
   archive("probed_at", format.probed_at);

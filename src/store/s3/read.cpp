@@ -205,7 +205,7 @@ struct StoredSetting {
 };
 
 template <class Archive>
-void members(Archive& archive, StoredSetting& setting) {
+void fields(Archive& archive, StoredSetting& setting) {
   archive("name_space", setting.name_space);
   archive("queue", setting.queue);
   archive("name", setting.name);

@@ -17,7 +17,7 @@ struct OwnHints {
   std::vector<std::string> hints;
 };
 template <class Archive>
-void members(Archive& archive, OwnHints& own) {
+void fields(Archive& archive, OwnHints& own) {
   archive("hints", own.hints);
 }
 

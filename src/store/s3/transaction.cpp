@@ -9,7 +9,7 @@
 namespace hapax::s3 {
 
 template <class Archive>
-void members(Archive& archive, WrittenObject& write) {
+void fields(Archive& archive, WrittenObject& write) {
   archive("name", write.name);
   archive("content", write.content);
   archive("created", write.created);
@@ -17,7 +17,7 @@ void members(Archive& archive, WrittenObject& write) {
 }
 
 template <class Archive>
-void members(Archive& archive, CommittedDocument& document) {
+void fields(Archive& archive, CommittedDocument& document) {
   std::string status = document.committed ? "committed" : "aborted";
   archive("status", status);
   archive("writes", document.writes);

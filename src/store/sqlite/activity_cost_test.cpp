@@ -24,7 +24,7 @@ class ActivityCost : public testing::Test {
   void define(int count) {
     db.exec(fmt::format(R"sql(
       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {0})
-      INSERT INTO activities (name_space, id, by_event, next_due, revision, document)
+      INSERT INTO hapax_activities (name_space, id, by_event, next_due, revision, document)
       SELECT CASE WHEN i % 2 THEN 'few' ELSE 'many' END, {0} || '-' || i, i % 2 = 0, iif(i % 2, {1} + i, NULL), 1, '{{}}'
       FROM n)sql",
                         count, to_ms(clock.now() + std::chrono::hours(24)))
@@ -88,7 +88,7 @@ TEST_F(ActivityCost, OfAPageAndAPurgeIsTheSameInALongLedger) {
   const auto fill = [&](int count) {
     db.exec(fmt::format(R"sql(
       WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {0})
-      INSERT INTO activity_runs (name_space, activity, occurrence, cause, at, disposition, workflow_id, why, recorded_at)
+      INSERT INTO hapax_activity_runs (name_space, activity, occurrence, cause, at, disposition, workflow_id, why, recorded_at)
       SELECT 'few', 'a', {0} || '-' || i, 0, {1} + i, 0, 'w', '', {1} + i FROM n)sql",
                         count, to_ms(clock.now()))
                 .c_str());

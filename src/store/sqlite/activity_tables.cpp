@@ -47,32 +47,36 @@ ActivityRun read_run(const Run& run) {
 
 ActivityTables::ActivityTables(Connection& db)
     : connection_(db),
-      find_(db, fmt::format("SELECT {} FROM activities WHERE name_space = ? AND id = ?", kColumns)),
-      put_(db,
-           fmt::format("INSERT INTO activities ({}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name_space, id) DO UPDATE"
-                       " SET document = excluded.document, by_event = excluded.by_event,"
-                       " next_due = excluded.next_due, revision = excluded.revision",
-                       kColumns)),
-      erase_(db, "DELETE FROM activities WHERE name_space = ? AND id = ?"),
-      due_(db, fmt::format("SELECT {} FROM activities INDEXED BY due_activities"
+      find_(db, fmt::format("SELECT {} FROM hapax_activities WHERE name_space = ? AND id = ?", kColumns)),
+      put_(db, fmt::format(
+                   "INSERT INTO hapax_activities ({}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name_space, id) DO UPDATE"
+                   " SET document = excluded.document, by_event = excluded.by_event,"
+                   " next_due = excluded.next_due, revision = excluded.revision",
+                   kColumns)),
+      erase_(db, "DELETE FROM hapax_activities WHERE name_space = ? AND id = ?"),
+      due_(db, fmt::format("SELECT {} FROM hapax_activities INDEXED BY hapax_due_activities"
                            " WHERE next_due IS NOT NULL AND next_due <= ? ORDER BY next_due, name_space, id LIMIT ?",
                            kColumns)),
       next_due_(db,
-                "SELECT next_due FROM activities INDEXED BY due_activities WHERE next_due IS NOT NULL"
+                "SELECT next_due FROM hapax_activities INDEXED BY hapax_due_activities WHERE next_due IS NOT NULL"
                 " ORDER BY next_due LIMIT 1 OFFSET ?"),
-      find_run_(db, fmt::format("SELECT {} FROM activity_runs WHERE name_space = ? AND activity = ? AND occurrence = ?",
-                                kRunColumns)),
-      put_run_(db, fmt::format(
-                       "INSERT OR REPLACE INTO activity_runs ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                       kRunColumns)),
-      runs_(db, fmt::format("SELECT {} FROM activity_runs INDEXED BY activity_runs_by_time"
+      find_run_(
+          db, fmt::format("SELECT {} FROM hapax_activity_runs WHERE name_space = ? AND activity = ? AND occurrence = ?",
+                          kRunColumns)),
+      put_run_(
+          db,
+          fmt::format(
+              "INSERT OR REPLACE INTO hapax_activity_runs ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+              kRunColumns)),
+      runs_(db, fmt::format("SELECT {} FROM hapax_activity_runs INDEXED BY hapax_activity_runs_by_time"
                             " WHERE name_space = ? AND activity = ? AND (at, occurrence) < (?, ?)"
                             " ORDER BY at DESC, occurrence DESC LIMIT ?",
                             kRunColumns)),
-      purge_runs_(db,
-                  "DELETE FROM activity_runs WHERE (name_space, activity, occurrence) IN"
-                  " (SELECT name_space, activity, occurrence FROM activity_runs INDEXED BY activity_runs_by_age"
-                  " WHERE recorded_at < ? ORDER BY recorded_at, name_space, activity, occurrence LIMIT ?)") {}
+      purge_runs_(
+          db,
+          "DELETE FROM hapax_activity_runs WHERE (name_space, activity, occurrence) IN"
+          " (SELECT name_space, activity, occurrence FROM hapax_activity_runs INDEXED BY hapax_activity_runs_by_age"
+          " WHERE recorded_at < ? ORDER BY recorded_at, name_space, activity, occurrence LIMIT ?)") {}
 
 std::optional<ActivityRow> ActivityTables::find(const std::string& name_space, const std::string& id) {
   Run run(find_);
@@ -82,7 +86,7 @@ std::optional<ActivityRow> ActivityTables::find(const std::string& name_space, c
 
 std::vector<ActivityRow> ActivityTables::list(const ActivityFilter& filter) {
   check_filter(filter);
-  std::string sql = fmt::format("SELECT {} FROM activities WHERE true", kColumns);
+  std::string sql = fmt::format("SELECT {} FROM hapax_activities WHERE true", kColumns);
   if (filter.name_space) sql += " AND name_space = ?1 AND id > ?2";
   // Written out, so that SQLite sees that the partial index has them all.
   if (filter.by_event) sql += *filter.by_event ? " AND by_event = 1" : " AND by_event = 0";

@@ -145,18 +145,19 @@ class QueueTurn final : public rules::RunningCounts {
 
 Claim::Claim(Connection& db)
     : next_priority_(db,
-                     "SELECT priority FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0"
+                     "SELECT priority FROM hapax_executions INDEXED BY hapax_ready WHERE status = 0 AND parked = 0"
                      " AND queue_no = ? AND priority < ? ORDER BY priority DESC LIMIT 1"),
       due_(db,
-           "SELECT run_at, id, seq FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0"
+           "SELECT run_at, id, seq FROM hapax_executions INDEXED BY hapax_ready WHERE status = 0 AND parked = 0"
            " AND queue_no = ? AND priority = ? AND run_at <= ? AND (run_at, id) > (?, ?)"
            " ORDER BY run_at, id LIMIT ?"),
       next_run_at_(db,
-                   "SELECT run_at FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0"
+                   "SELECT run_at FROM hapax_executions INDEXED BY hapax_ready WHERE status = 0 AND parked = 0"
                    " AND queue_no = ? AND priority = ? AND run_at > ? ORDER BY run_at LIMIT 1"),
-      rate_(db, "SELECT full_at_ns, count, per_ms, burst FROM rates WHERE queue_no = ?"),
-      put_rate_(db,
-                "INSERT OR REPLACE INTO rates (queue_no, full_at_ns, count, per_ms, burst) VALUES (?, ?, ?, ?, ?)") {}
+      rate_(db, "SELECT full_at_ns, count, per_ms, burst FROM hapax_rates WHERE queue_no = ?"),
+      put_rate_(
+          db,
+          "INSERT OR REPLACE INTO hapax_rates (queue_no, full_at_ns, count, per_ms, burst) VALUES (?, ?, ?, ?, ?)") {}
 
 RateState Claim::load_rate(std::int64_t queue_no) {
   Run run(rate_);

@@ -66,26 +66,30 @@ TEST_F(ClaimCost, IsTheSameWithTwoHundredThousandClosedExecutions) {
 
   db().exec(R"sql(
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
-    INSERT INTO executions (id, queue_no, kind, status, priority, run_at, attempt, attempt_limit, max_attempts,
+    INSERT INTO hapax_executions (state_sum, fact_sum, awaited, step, parent_workflow_id, id, queue_no, kind, status, priority, run_at, attempt, attempt_limit, max_attempts,
       retry_initial_ms, retry_factor, retry_max_ms, created_at, finished_at, worker, type, input_hash, input)
-    SELECT randomblob(16), 1, 0, 3, 0, 0, 1, 3, 3, 1000, 2, 60000, 0, i, 'w', 't', zeroblob(32), '1' FROM n)sql");
+    SELECT 0, 0, 0, 0, '', randomblob(16), 1, 0, 3, 0, 0, 1, 3, 3, 1000, 2, 60000, 0, i, 'w', 't', zeroblob(32), '1' FROM n)sql");
   const std::int64_t among_many = steps_of_a_cycle();
   EXPECT_LE(among_many, alone + alone / 20);
 }
 
 TEST_F(ClaimCost, NeverScansATable) {
-  expect_no_scan("SELECT e.seq FROM executions e WHERE e.id = ?");
+  expect_no_scan("SELECT e.seq FROM hapax_executions e WHERE e.id = ?");
   expect_no_scan(
-      "SELECT id FROM executions INDEXED BY due WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, id");
+      "SELECT id FROM hapax_executions INDEXED BY hapax_due WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, "
+      "id");
   expect_no_scan(
-      "SELECT run_at, id, seq FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0 AND queue_no = ?"
+      "SELECT run_at, id, seq FROM hapax_executions INDEXED BY hapax_ready WHERE status = 0 AND parked = 0 AND "
+      "queue_no = ?"
       " AND priority = ? AND run_at <= ? AND (run_at, id) > (?, ?) ORDER BY run_at, id LIMIT ?");
   expect_no_scan(
-      "SELECT priority FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0 AND queue_no = ? AND priority "
+      "SELECT priority FROM hapax_executions INDEXED BY hapax_ready WHERE status = 0 AND parked = 0 AND queue_no = ? "
+      "AND priority "
       "< ?"
       " ORDER BY priority DESC LIMIT 1");
   expect_no_scan(
-      "SELECT e.seq FROM executions e INDEXED BY closed WHERE e.finished_at IS NOT NULL AND e.queue_no = ? AND e.kind "
+      "SELECT e.seq FROM hapax_executions e INDEXED BY hapax_closed WHERE e.finished_at IS NOT NULL AND e.queue_no = ? "
+      "AND e.kind "
       "= ?"
       " AND e.finished_at <= ? ORDER BY e.finished_at, e.id LIMIT ?");
 }

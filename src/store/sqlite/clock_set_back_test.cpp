@@ -107,7 +107,7 @@ TEST_F(ClockSetBack, ASweepThatFailedLeavesItToTheNext) {
   ASSERT_EQ(claim(60s).size(), 1u);
   const auto set_secret = [&](const std::string& secret) {
     sqlite::Connection connection({.path = path_});
-    connection.exec(("UPDATE executions SET lease_secret = " + secret + " WHERE status = 1").c_str());
+    connection.exec(("UPDATE hapax_executions SET lease_secret = " + secret + " WHERE status = 1").c_str());
   };
   const std::string secret = "zeroblob(" + std::to_string(LeaseSecret().bytes.size()) + ")";
   set_secret("x'00'");  // which cannot be read

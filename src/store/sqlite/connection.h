@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "core/execution.h"
 #include "core/failure.h"
@@ -164,6 +165,23 @@ class Run {
     T value;
     copy_blob(column, value.bytes.data(), value.bytes.size());
     return value;
+  }
+  // Whatever the column holds, by the type of where it goes.
+  template <class T>
+  void read(int column, T& value) const {
+    if constexpr (std::is_same_v<T, std::string>) {
+      value = text(column);
+    } else if constexpr (std::is_same_v<T, Time>) {
+      value = time(column);
+    } else if constexpr (std::is_same_v<T, double>) {
+      value = real(column);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      value = int32(column) != 0;
+    } else if constexpr (requires { value.bytes; }) {
+      copy_blob(column, value.bytes.data(), value.bytes.size());
+    } else {
+      value = static_cast<T>(int64(column));
+    }
   }
   template <class T>
   std::optional<T> bytes_if(int column) const {

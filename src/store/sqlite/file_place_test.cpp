@@ -159,7 +159,7 @@ TEST_F(SqlitePlace, BackupRestoredIntoTheFileLeavesNothingRemembered) {
   ASSERT_NE(restore, nullptr);
   EXPECT_EQ(sqlite3_backup_step(restore, -1), SQLITE_DONE);
   sqlite3_backup_finish(restore);
-  file.exec("INSERT INTO queues (name_space, queue, kind) VALUES ('shop', 'gamma', 0)");
+  file.exec("INSERT INTO hapax_queues (name_space, queue, kind) VALUES ('shop', 'gamma', 0)");
 
   submit(*store, Task().id(test_id(9)).queue("beta"));
   const Execution found = store->find("default", test_id(9)).value();
@@ -170,7 +170,8 @@ TEST_F(SqlitePlace, BackupRestoredIntoTheFileLeavesNothingRemembered) {
 TEST_F(SqlitePlace, OtherDataInTheSameFileIsRefusedUntilItIsReopened) {
   auto store = open();
   submit(*store, Task().queue("alpha"));
-  sqlite::Connection({.path = path, .busy_timeout = Duration(5000)}).exec("UPDATE store SET identity = randomblob(16)");
+  sqlite::Connection({.path = path, .busy_timeout = Duration(5000)})
+      .exec("UPDATE hapax_store SET identity = randomblob(16)");
   expect_all_refused(*store, "holds other data");
   store->reopen();
   EXPECT_FALSE(store->is_replaced());

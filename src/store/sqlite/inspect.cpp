@@ -62,15 +62,15 @@ void check_documents(Connection& connection, const char* sql, Inspection& inspec
 void check_rest(Connection& connection, Inspection& inspection) {
   {
     Statement statement(connection, fmt::format(R"sql(
-      SELECT hex(i.hash) FROM identities i LEFT JOIN executions e ON e.seq = i.owner
-      WHERE e.seq IS NULL AND NOT EXISTS (SELECT 1 FROM tombstones t WHERE t.hash = i.hash) LIMIT {})sql",
+      SELECT hex(i.hash) FROM hapax_identities i LEFT JOIN hapax_executions e ON e.seq = i.owner
+      WHERE e.seq IS NULL AND NOT EXISTS (SELECT 1 FROM hapax_tombstones t WHERE t.hash = i.hash) LIMIT {})sql",
                                                 kMostFindings));
     Run run(statement);
     while (run.next()) inspection.findings.push_back(fmt::format("the identity {} has no owner", run.text(0)));
   }
-  check_documents(connection, "SELECT 'the activity ' || id || ' of ' || name_space, document FROM activities",
+  check_documents(connection, "SELECT 'the activity ' || id || ' of ' || name_space, document FROM hapax_activities",
                   inspection);
-  check_documents(connection, "SELECT 'the settings of ' || name || ' of ' || name_space, document FROM settings",
+  check_documents(connection, "SELECT 'the settings of ' || name || ' of ' || name_space, document FROM hapax_settings",
                   inspection);
 }
 
@@ -83,7 +83,7 @@ Inspection inspect(Tables& tables, const std::string& from, std::int32_t limit) 
   std::int64_t last = from.empty() ? 0 : std::stoll(from);
   std::int32_t found = 0;
   note(inspection, "the table of executions", [&] {
-    Statement statement(connection, "SELECT seq, hex(id) FROM executions WHERE seq > ? ORDER BY seq LIMIT ?");
+    Statement statement(connection, "SELECT seq, hex(id) FROM hapax_executions WHERE seq > ? ORDER BY seq LIMIT ?");
     Run run(statement);
     run.bind(last).bind(limit);
     for (; run.next(); ++found, ++inspection.checked) {

@@ -18,20 +18,20 @@ struct Place {
 };
 
 const char* index_for(const ListFilter& filter) {
-  if (filter.parent) return "steps";
-  if (filter.idempotency_key) return "keys";
-  if (filter.status == Status::running) return "running";
+  if (filter.parent) return "hapax_steps";
+  if (filter.idempotency_key) return "hapax_keys";
+  if (filter.status == Status::running) return "hapax_running";
   const bool unsuccessful = filter.status && is_closed(*filter.status) && *filter.status != Status::completed;
-  return unsuccessful ? "unsuccessful" : "in_queue";
+  return unsuccessful ? "hapax_unsuccessful" : "hapax_in_queue";
 }
 
 // ?1: queue_no, or NULL for those of ?8 and ?9; ?2: only older ones; ?7: how many.
 std::string walk_sql(const ListFilter& filter) {
   std::string sql =
-      fmt::format("SELECT e.id, e.seq FROM executions e INDEXED BY {} WHERE e.id < ?2", index_for(filter));
+      fmt::format("SELECT e.id, e.seq FROM hapax_executions e INDEXED BY {} WHERE e.id < ?2", index_for(filter));
   if (filter.parent) {
     sql +=
-        " AND e.parent = ?6 AND e.queue_no IN (SELECT queue_no FROM queues WHERE name_space = ?8 AND kind = ?9"
+        " AND e.parent = ?6 AND e.queue_no IN (SELECT queue_no FROM hapax_queues WHERE name_space = ?8 AND kind = ?9"
         " AND queue = coalesce(?10, queue))";
   } else {
     sql += " AND e.queue_no = ?1";
@@ -82,8 +82,9 @@ class Walk {
 };
 
 std::vector<std::int64_t> queues_of(Tables& tables, const ListFilter& filter) {
-  Statement statement(tables.connection(),
-                      "SELECT queue_no FROM queues WHERE name_space = ? AND kind = ? AND queue = coalesce(?, queue)");
+  Statement statement(
+      tables.connection(),
+      "SELECT queue_no FROM hapax_queues WHERE name_space = ? AND kind = ? AND queue = coalesce(?, queue)");
   std::vector<std::int64_t> numbers;
   Run run(statement);
   run.bind(filter.name_space).bind(filter.kind).bind(filter.queue);

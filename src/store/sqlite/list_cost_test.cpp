@@ -36,10 +36,10 @@ class ListCost : public testing::Test {
       const std::int64_t queue_no = batch.tables.queue_no(name_space, "work", kind);
       Statement statement(db(), R"sql(
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-        INSERT INTO executions (id, queue_no, kind, status, priority, run_at, attempt, attempt_limit, max_attempts,
+        INSERT INTO hapax_executions (state_sum, fact_sum, awaited, step, parent_workflow_id, id, queue_no, kind, status, priority, run_at, attempt, attempt_limit, max_attempts,
           retry_initial_ms, retry_factor, retry_max_ms, created_at, finished_at, worker, type, key_hash, idempotency_key,
           input_hash, input)
-        SELECT randomblob(16), ?1, ?2, i % 7, 0, 0, 1, 3, 3, 1000, 2, 60000, 0, CASE WHEN i % 7 > 2 THEN i END, 'w', 't',
+        SELECT 0, 0, 0, 0, '', randomblob(16), ?1, ?2, i % 7, 0, 0, 1, 3, 3, 1000, 2, 60000, 0, CASE WHEN i % 7 > 2 THEN i END, 'w', 't',
           ?3, 'k', zeroblob(32), '1' FROM n)sql");
       sqlite::Run(statement).bind(queue_no).bind(kind).bind(key_hash("k")).done();
     }

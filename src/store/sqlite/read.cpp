@@ -7,16 +7,17 @@
 namespace hapax::sqlite {
 
 std::vector<QueueCount> count(Tables& tables, const std::optional<std::string>& name_space) {
-  const char* const within = name_space ? "AND queue_no IN (SELECT queue_no FROM queues WHERE name_space = ?1)" : "";
+  const char* const within =
+      name_space ? "AND queue_no IN (SELECT queue_no FROM hapax_queues WHERE name_space = ?1)" : "";
   Statement statement(tables.connection(), fmt::format(R"sql(
 SELECT q.name_space, q.queue, coalesce(sum(pending), 0), coalesce(sum(running), 0), min(oldest)
-FROM queues q LEFT JOIN (
+FROM hapax_queues q LEFT JOIN (
   SELECT queue_no, count(*) AS pending, 0 AS running, min(run_at) AS oldest
-  FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0 {0} GROUP BY queue_no
+  FROM hapax_executions INDEXED BY hapax_ready WHERE status = 0 AND parked = 0 {0} GROUP BY queue_no
   UNION ALL
-  SELECT queue_no, count(*), 0, min(run_at) FROM executions INDEXED BY parked WHERE parked = 1 {0} GROUP BY queue_no
+  SELECT queue_no, count(*), 0, min(run_at) FROM hapax_executions INDEXED BY hapax_parked WHERE parked = 1 {0} GROUP BY queue_no
   UNION ALL
-  SELECT queue_no, 0, count(*), NULL FROM executions INDEXED BY running WHERE status = 1 {0} GROUP BY queue_no
+  SELECT queue_no, 0, count(*), NULL FROM hapax_executions INDEXED BY hapax_running WHERE status = 1 {0} GROUP BY queue_no
 ) USING (queue_no) {1} GROUP BY q.name_space, q.queue ORDER BY q.name_space, q.queue)sql",
                                                        within, name_space ? "WHERE q.name_space = ?1" : ""));
   std::vector<QueueCount> counts;
@@ -51,7 +52,7 @@ std::optional<FoundIdentity> find_identity(Tables& tables, const QueuePolicies& 
 
 std::vector<SettingDocument> settings(Tables& tables) {
   Statement statement(tables.connection(),
-                      "SELECT name_space, kind, name, document FROM settings ORDER BY name_space, kind, name");
+                      "SELECT name_space, kind, name, document FROM hapax_settings ORDER BY name_space, kind, name");
   std::vector<SettingDocument> all;
   Run run(statement);
   while (run.next()) {
@@ -64,15 +65,16 @@ std::vector<SettingDocument> settings(Tables& tables) {
 }
 
 void write_check(Batch& batch) {
-  Statement statement(batch.tables.connection(),
-                      "INSERT OR REPLACE INTO checks (only_one, checked_at, filling) VALUES (1, ?, zeroblob(65536))");
+  Statement statement(
+      batch.tables.connection(),
+      "INSERT OR REPLACE INTO hapax_checks (only_one, checked_at, filling) VALUES (1, ?, zeroblob(65536))");
   Run run(statement);
   run.bind(batch.now).done();
 }
 
 void put_setting(Tables& tables, const SettingDocument& setting) {
   Statement statement(tables.connection(),
-                      "INSERT OR REPLACE INTO settings (name_space, kind, name, document)"
+                      "INSERT OR REPLACE INTO hapax_settings (name_space, kind, name, document)"
                       " VALUES (?, ?, ?, ?)");
   Run run(statement);
   run.bind(setting.name_space).bind(static_cast<std::int32_t>(setting.kind)).bind(setting.name).bind(setting.document);
@@ -86,12 +88,12 @@ namespace hapax {
 StampsAhead find_stamps_ahead(const std::string& path, Time now) {
   using namespace sqlite;
   Connection connection({.path = path, .busy_timeout = kStoreTimeout});
-  if (connection.read_integer("PRAGMA application_id") != kApplicationId) return {};
+  if (schema_version(connection) == 0) return {};
   Statement statement(connection,
                       "SELECT count(*), max(stamp) FROM ("
-                      "SELECT created_at AS stamp FROM executions"
-                      " WHERE seq > (SELECT max(seq) FROM executions) - 1000"
-                      " UNION ALL SELECT started_at FROM executions INDEXED BY running WHERE status = 1)"
+                      "SELECT created_at AS stamp FROM hapax_executions"
+                      " WHERE seq > (SELECT max(seq) FROM hapax_executions) - 1000"
+                      " UNION ALL SELECT started_at FROM hapax_executions INDEXED BY hapax_running WHERE status = 1)"
                       " WHERE stamp > ?");
   Run run(statement);
   if (!run.bind(now).next() || run.int64(0) == 0) return {};

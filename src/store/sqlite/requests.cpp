@@ -24,9 +24,10 @@ PastRequest read_past(const Run& stored) {
 Requests::Requests(Connection& db)
     : find_(db,
             "SELECT action, target, outcome, changed, status, other, workflow_id, parameters, execution, steps"
-            " FROM requests WHERE name_space = ? AND request_key = ? AND expires_at > ?"),
+            " FROM hapax_requests WHERE name_space = ? AND request_key = ? AND expires_at > ?"),
       put_(db,
-           "INSERT OR REPLACE INTO requests (name_space, request_key, action, target, outcome, changed, status, other,"
+           "INSERT OR REPLACE INTO hapax_requests (name_space, request_key, action, target, outcome, changed, status, "
+           "other,"
            " created_at, expires_at, workflow_id, parameters, execution, steps)"
            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") {}
 

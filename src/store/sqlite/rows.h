@@ -21,11 +21,14 @@ struct Row {
   std::optional<Duration> run_in = std::nullopt;
 };
 
-// What transitions read and change: cheap to load, and all that save() needs. Leaves out type, input, input_hash, the
-// key, and all of the identity but its hash. The table is called `e`.
-extern const char* const kStateColumns;
+// The table, with the columns of core/fields.h and the store's own.
+std::string executions_table();
+
+// What transitions read and change: cheap to load, and all that save() needs. Leaves out type, key and input. The table
+// is called `e`.
+extern const std::string kStateColumns;
 // Those, and the rest but for the names of the queue.
-extern const char* const kAllColumns;
+extern const std::string kAllColumns;
 
 // Read what was selected with the columns above. The names of namespace and queue are the caller's to fill in, and so
 // are the failed attempts.
@@ -36,15 +39,14 @@ void read_all(const Run& run, Row& row);
 // Inputs longer than this are kept in large_inputs.
 constexpr std::size_t kLargeInput = 2000;
 
-// The columns and parameters of a new execution, in the order in which bind_new binds them: seq, queue_no, the rest.
-extern const char* const kInsertExecution;
+// A new execution, and what changes of one that is stored; each with the parameters that are bound below.
+extern const std::string kInsertExecution;
 void bind_new(Run& run, const Row& row);
 
-// The changing columns, in the order in which bind_state binds them; the seq comes last.
-extern const char* const kUpdateExecution;
+extern const std::string kUpdateExecution;
 void bind_state(Run& run, const Row& row, Time now);
 
-// Whether the checksum in that column is this one, or there is none.
+// Whether the checksum in that column is this one.
 bool matches(const Run& run, int column, std::uint32_t checksum);
 
 extern const char* const kSelectAttempts;  // of one seq, in order; their checksum is the last column

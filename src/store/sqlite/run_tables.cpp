@@ -1,54 +1,53 @@
 #include "store/sqlite/run_tables.h"
 
 #include "core/checksum.h"
+#include "store/sqlite/columns.h"
 
 namespace hapax::sqlite {
 
 RunTables::RunTables(Connection& db)
-    : load_(db, "SELECT events, seen, steps, stuck, wake_at, continued_as, committed FROM runs WHERE seq = ?"),
+    : load_(db, "SELECT events, seen, steps, stuck, wake_at, continued_as, committed FROM hapax_runs WHERE seq = ?"),
       insert_(db,
-              "INSERT INTO runs (events, seen, steps, stuck, wake_at, continued_as, committed, seq)"
+              "INSERT INTO hapax_runs (events, seen, steps, stuck, wake_at, continued_as, committed, seq)"
               " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
       save_(db,
-            "UPDATE runs SET events = ?, seen = ?, steps = ?, stuck = ?, wake_at = ?, continued_as = ?, committed = ?"
+            "UPDATE hapax_runs SET events = ?, seen = ?, steps = ?, stuck = ?, wake_at = ?, continued_as = ?, "
+            "committed = ?"
             " WHERE seq = ?"),
-      erase_(db, "DELETE FROM runs WHERE seq = ?"),
+      erase_(db, "DELETE FROM hapax_runs WHERE seq = ?"),
       latest_(db,
-              "SELECT e.id FROM executions e INDEXED BY keys JOIN queues q USING (queue_no)"
+              "SELECT e.id FROM hapax_executions e INDEXED BY hapax_keys JOIN hapax_queues q USING (queue_no)"
               " WHERE e.key_hash = ? AND e.idempotency_key = ? AND e.kind = 1 AND q.name_space = ?"
               " ORDER BY e.created_at DESC, e.id DESC LIMIT 1"),
-      steps_(db, "SELECT id FROM executions INDEXED BY steps WHERE parent = ? ORDER BY id"),
-      append_(db, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      steps_(db, "SELECT id FROM hapax_executions INDEXED BY hapax_steps WHERE parent = ? ORDER BY id"),
+      append_(db, "INSERT INTO hapax_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       events_(db,
               "SELECT no, at, kind, step, name, key, execution, until, status, value, error_type, error_message, sum"
-              " FROM events WHERE seq = ? AND no > ? ORDER BY no LIMIT ?"),
-      erase_events_(db, "DELETE FROM events WHERE seq = ?"),
-      put_wait_(db, "INSERT OR REPLACE INTO waits (seq, step, signal, until, awaits) VALUES (?, ?, ?, ?, ?)"),
-      waits_of_(db,
-                "SELECT e.id, w.step, w.signal, w.until, w.awaits FROM waits w JOIN executions e USING (seq)"
-                " WHERE w.seq = ? ORDER BY w.step"),
+              " FROM hapax_events WHERE seq = ? AND no > ? ORDER BY no LIMIT ?"),
+      erase_events_(db, "DELETE FROM hapax_events WHERE seq = ?"),
+      put_wait_(db, "INSERT OR REPLACE INTO hapax_waits (seq, step, signal, until, awaits) VALUES (?, ?, ?, ?, ?)"),
+      waits_of_(
+          db,
+          "SELECT e.id, w.step, w.signal, w.until, w.awaits FROM hapax_waits w JOIN hapax_executions e USING (seq)"
+          " WHERE w.seq = ? ORDER BY w.step"),
       waits_on_(db,
-                "SELECT e.id, w.step, w.signal, w.until, w.awaits FROM waits w INDEXED BY awaited"
-                " JOIN executions e USING (seq) WHERE w.awaits = ? ORDER BY e.id, w.step"),
-      erase_wait_(db, "DELETE FROM waits WHERE seq = ? AND step = ?"),
-      erase_waits_(db, "DELETE FROM waits WHERE seq = ?"),
-      put_signal_(db, "INSERT INTO signals (seq, no, at, name, value, sum) VALUES (?, ?, ?, ?, ?, ?)"),
-      find_signal_(db, "SELECT no, at, value, sum FROM signals WHERE seq = ? AND name = ? ORDER BY no LIMIT 1"),
-      signals_(db, "SELECT at, name, value, sum FROM signals WHERE seq = ?"),
-      erase_signal_(db, "DELETE FROM signals WHERE seq = ? AND no = ?"),
-      erase_signals_(db, "DELETE FROM signals WHERE seq = ?") {}
+                "SELECT e.id, w.step, w.signal, w.until, w.awaits FROM hapax_waits w INDEXED BY hapax_awaited"
+                " JOIN hapax_executions e USING (seq) WHERE w.awaits = ? ORDER BY e.id, w.step"),
+      erase_wait_(db, "DELETE FROM hapax_waits WHERE seq = ? AND step = ?"),
+      erase_waits_(db, "DELETE FROM hapax_waits WHERE seq = ?"),
+      put_signal_(db, "INSERT INTO hapax_signals (seq, no, at, name, value, sum) VALUES (?, ?, ?, ?, ?, ?)"),
+      find_signal_(db, "SELECT no, at, value, sum FROM hapax_signals WHERE seq = ? AND name = ? ORDER BY no LIMIT 1"),
+      signals_(db, "SELECT no, at, name, value, sum FROM hapax_signals WHERE seq = ?"),
+      erase_signal_(db, "DELETE FROM hapax_signals WHERE seq = ? AND no = ?"),
+      erase_signals_(db, "DELETE FROM hapax_signals WHERE seq = ?") {}
 
 void RunTables::load(Row& row) {
   Run run(load_);
   if (!run.bind(row.seq).next()) return;
   RunState& state = row.execution.run;
-  state.events = run.int64(0);
-  state.seen = run.int64(1);
-  state.steps = run.int32(2);
-  state.stuck = run.int32(3);
-  state.wake_at = run.time_if(4);
-  state.continued_as = run.bytes_if<ExecutionId>(5);
-  state.committed = unpack_turns(run.blob(6));
+  int column = 0;
+  fields(ReadColumns(run, column), state);
+  state.committed = unpack_turns(run.blob(column));
 }
 
 namespace {
@@ -56,8 +55,8 @@ namespace {
 void store_run_state(Run run, const Row& row) {
   const RunState& state = row.execution.run;
   const std::string committed = pack(state.committed);
-  run.bind(state.events).bind(state.seen).bind(state.steps).bind(state.stuck).bind(state.wake_at);
-  run.bind(state.continued_as).bind_blob(committed).bind(row.seq).done();
+  fields(BindColumns(run), state);
+  run.bind_blob(committed).bind(row.seq).done();
 }
 
 Wait read_wait(const Run& run) {
@@ -72,24 +71,16 @@ Wait read_wait(const Run& run) {
 
 Event read_event(const Run& run) {
   Event event;
-  event.no = run.int64(0);
-  event.at = run.time(1);
-  event.kind = static_cast<Event::Kind>(run.int32(2));
-  event.step = run.int32(3);
-  event.name = run.text(4);
-  event.key = run.text_if(5);
-  event.execution = run.bytes_if<ExecutionId>(6);
-  event.until = run.time_if(7);
-  if (!run.is_null(8)) event.status = static_cast<Status>(run.int32(8));
-  event.value = run.text_if(9);
-  if (!run.is_null(10)) event.error = AttemptError{std::string(run.text(10)), std::string(run.text(11))};
-  event.damaged = !matches(run, 12, checksum_of(event));
+  int column = 0;
+  fields(ReadColumns(run, column), event);
+  event.damaged = !matches(run, column, checksum_of(event));
   return event;
 }
 
 // A signal that no step has waited for yet has no more than this.
 Event as_stored(const Event& signal) {
   Event stored;
+  stored.no = signal.no;
   stored.at = signal.at;
   stored.kind = Event::Kind::signal;
   stored.name = signal.name;
@@ -126,13 +117,8 @@ std::vector<ExecutionId> RunTables::steps_of(const ExecutionId& id) {
 
 void RunTables::append(std::int64_t seq, const Event& event) {
   Run run(append_);
-  run.bind(seq).bind(event.no).bind(event.at).bind(static_cast<std::int32_t>(event.kind)).bind(event.step);
-  run.bind(event.name).bind(event.key).bind(event.execution).bind(event.until).bind(event.status).bind(event.value);
-  if (event.error) {
-    run.bind(event.error->type).bind(event.error->message);
-  } else {
-    run.bind(std::nullopt).bind(std::nullopt);
-  }
+  run.bind(seq);
+  fields(BindColumns(run), event);
   run.bind(std::int64_t{checksum_to_store(checksum_of(event), event.damaged)}).done();
 }
 
@@ -205,10 +191,11 @@ bool RunTables::signals_are_sound(std::int64_t seq) {
   while (run.next()) {
     Event signal;
     signal.kind = Event::Kind::signal;
-    signal.at = run.time(0);
-    signal.name = run.text(1);
-    signal.value = run.text_if(2);
-    if (!matches(run, 3, checksum_of(signal))) return false;
+    signal.no = run.int64(0);
+    signal.at = run.time(1);
+    signal.name = run.text(2);
+    signal.value = run.text_if(3);
+    if (!matches(run, 4, checksum_of(signal))) return false;
   }
   return true;
 }

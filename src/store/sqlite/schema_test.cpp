@@ -46,8 +46,7 @@ class SqliteFile : public testing::Test {
 TEST_F(SqliteFile, NewOneGetsTheNewestSchemaAndTheLog) {
   open();
   auto connection = connect();
-  EXPECT_EQ(connection->read_integer("PRAGMA user_version"), newest_schema_version());
-  EXPECT_EQ(connection->read_integer("PRAGMA application_id"), sqlite::kApplicationId);
+  EXPECT_EQ(sqlite::schema_version(*connection), newest_schema_version());
   sqlite::Statement statement(*connection, "PRAGMA journal_mode");
   sqlite::Run run(statement);
   ASSERT_TRUE(run.next());
@@ -76,34 +75,58 @@ TEST_F(SqliteFile, TextFileIsRefusedAsNoDatabase) {
   expect_refused(Failure::Code::corrupt, "no SQLite database");
 }
 
-TEST_F(SqliteFile, OfAnotherProgramIsRefused) {
-  connect()->exec("CREATE TABLE cats (name TEXT)");
-  expect_refused(Failure::Code::misuse, "none of Hapax's");
+// The tables of an application, with names that a careless library would take for its own.
+constexpr const char* kApplication = R"sql(
+CREATE TABLE hapax_events (id INTEGER PRIMARY KEY, title TEXT NOT NULL);
+CREATE TABLE hapax_queues (name TEXT);
+CREATE INDEX hapax_ready ON hapax_events (title);
+INSERT INTO hapax_events (title) VALUES ('launch');
+PRAGMA user_version = 3;
+PRAGMA application_id = 42;
+)sql";
+
+void expect_application_untouched(Connection& connection) {
+  EXPECT_EQ(connection.read_integer("PRAGMA user_version"), 3);
+  EXPECT_EQ(connection.read_integer("PRAGMA application_id"), 42);
+  EXPECT_EQ(connection.read_integer("SELECT count(*) FROM hapax_events WHERE title = 'launch'"), 1);
+  EXPECT_EQ(connection.read_integer("SELECT count(*) FROM hapax_events"), 1);
+  EXPECT_EQ(connection.read_integer("SELECT count(*) FROM hapax_queues"), 0);
+}
+
+TEST_F(SqliteFile, OfAnApplicationGetsOurTablesAndKeepsItsOwn) {
+  connect()->exec(kApplication);
+  auto store = open(false);
+  store->submit(std::vector<Submission>{Task().id(test_id(1))});
+  EXPECT_TRUE(store->find("default", test_id(1)));
+  auto connection = connect();
+  expect_application_untouched(*connection);
+  EXPECT_EQ(connection->read_integer(
+                "SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'hapax_%'"
+                " AND name NOT LIKE 'sqlite_autoindex_hapax_%' AND name NOT IN ('events', 'queues', 'ready')"),
+            0);
+}
+
+TEST_F(SqliteFile, AnApplicationMayMigrateItsOwnTablesAtAnyTime) {
+  connect()->exec(kApplication);
+  auto store = open();
+  store->submit(std::vector<Submission>{Task().id(test_id(1))});
+  connect()->exec("BEGIN; ALTER TABLE hapax_events ADD COLUMN at INTEGER; PRAGMA user_version = 4; COMMIT");
+  EXPECT_TRUE(store->find("default", test_id(1)));
+  store->submit(std::vector<Submission>{Task().id(test_id(2))});
+  store.reset();
+  EXPECT_TRUE(open(false)->find("default", test_id(2)));
+  EXPECT_EQ(connect()->read_integer("PRAGMA user_version"), 4);
 }
 
 TEST_F(SqliteFile, OfANewerSchemaIsRefused) {
   open();
-  connect()->exec("PRAGMA user_version = 1000");
+  connect()->exec("UPDATE hapax_store SET version = 1000");
   expect_refused(Failure::Code::misuse, "schema 1000");
-}
-
-TEST_F(SqliteFile, OfAnOlderSchemaSaysToMigrate) {
-  connect()->exec("PRAGMA application_id = 1214345336; CREATE TABLE old (n INTEGER)");
-  expect_refused(Failure::Code::misuse, "hapax migrate");
-}
-
-TEST_F(SqliteFile, OfAnOlderSchemaIsBroughtUpToDateWhereThatWasAsked) {
-  connect()->exec("PRAGMA application_id = 1214345336; CREATE TABLE old (n INTEGER)");
-  auto store = open_sqlite_store({.path = path, .create = false, .migrate = true}, clock);
-  store->submit(std::vector<Submission>{Task().id(test_id(1))});
-  EXPECT_TRUE(store->find("default", test_id(1)));
-  EXPECT_EQ(connect()->read_integer("PRAGMA user_version"), newest_schema_version());
-  EXPECT_NO_THROW(open(false));
 }
 
 TEST_F(SqliteFile, OfANewerSchemaIsRefusedEvenWhereMigratingWasAsked) {
   open();
-  connect()->exec("PRAGMA user_version = 1000");
+  connect()->exec("UPDATE hapax_store SET version = 1000");
   EXPECT_THROW(open_sqlite_store({.path = path, .migrate = true}, clock), Failure);
 }
 

@@ -21,9 +21,9 @@ struct SqliteOptions {
 };
 
 // Opens the file, creating and migrating it if it is new or empty; a new one can be read by its owner alone. WAL
-// journal, synchronous=FULL. The clock must outlive the store. Throws Failure::misuse if the file cannot be opened, is
-// no Hapax database, has an older schema (says to run `hapax migrate`) or a newer one than this program knows;
-// Failure::corrupt if SQLite finds it damaged.
+// journal, synchronous=FULL. The clock must outlive the store. Throws Failure::misuse if the file cannot be opened, has
+// an older schema (says to run `hapax migrate`) or a newer one than this program knows; Failure::corrupt if SQLite
+// finds it damaged.
 std::unique_ptr<Store> open_sqlite_store(const SqliteOptions& options, const Clock& clock);
 
 // Executions that carry a time to come as the one at which they were created or started: their clock was ahead.
@@ -31,13 +31,13 @@ struct StampsAhead {
   std::int64_t executions = 0;  // among the newest, and those that run
   Time latest;
 };
-// Nothing for a file that is not a Hapax database. Throws Failure as opening does.
+// Nothing for a file without Hapax tables. Throws Failure as opening does.
 StampsAhead find_stamps_ahead(const std::string& path, Time now);
 
-// Submits on the caller's own connection to the store's file, inside a transaction that the caller began: the execution
-// exists if and only if the caller commits. On a Failure nothing of the submission is left in the transaction, which
-// continues; or all of it is rolled back, which the Failure then says. Throws Failure::misuse if no transaction is open
-// or the file is not a Hapax database of this schema.
+// Submits on a connection of the caller's to the store's file, inside a transaction that the caller began: the
+// execution exists if and only if the caller commits. On a Failure nothing of the submission is left in the
+// transaction, which goes on; or all of it is rolled back, which the Failure then says. Throws Failure::misuse if no
+// transaction is open or the file has no Hapax tables of this schema.
 SubmitOutcome submit_in_transaction(sqlite3* connection, const Submission& submission, const QueuePolicies& policies,
                                     Time now);
 

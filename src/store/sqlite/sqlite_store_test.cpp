@@ -114,7 +114,7 @@ TEST_F(SqliteStore, SubmittingInATransactionThatSqliteRollsBackSaysSo) {
   open();
   sqlite::Connection own({.path = path});
   own.exec("PRAGMA max_page_count = 1");  // full: as large as it is
-  own.exec("BEGIN IMMEDIATE; INSERT INTO checks (only_one, checked_at) VALUES (1, 5)");
+  own.exec("BEGIN IMMEDIATE; INSERT INTO hapax_checks (only_one, checked_at) VALUES (1, 5)");
   try {
     const Submission large = Task().input('"' + std::string(1'000'000, 'x') + '"');
     submit_in_transaction(own.handle(), large, QueuePolicies(), clock.now());
@@ -233,9 +233,9 @@ TEST_F(SqliteStore, LargeInputsAreKeptApartAndGoWithTheirExecution) {
   const ClaimOutcome outcome = claim(*store, 1);
   const Execution& claimed = outcome.executions.at(0);
   EXPECT_EQ(claimed.input, input);
-  EXPECT_EQ(count("large_inputs"), 1);
+  EXPECT_EQ(count("hapax_large_inputs"), 1);
   EXPECT_EQ(finish(*store, claimed).purged->input, input);
-  EXPECT_EQ(count("large_inputs"), 0);
+  EXPECT_EQ(count("hapax_large_inputs"), 0);
 }
 
 TEST_F(SqliteStore, RetentionOfNothingLeavesNoRow) {
@@ -245,8 +245,8 @@ TEST_F(SqliteStore, RetentionOfNothingLeavesNoRow) {
   set_policy(*store, policy);
   for (int i = 0; i < 3; ++i) submit(*store, Task().key("k" + std::to_string(i)));
   for (const Execution& execution : claim(*store, 3).executions) EXPECT_TRUE(finish(*store, execution).purged);
-  EXPECT_EQ(count("executions"), 0);
-  EXPECT_EQ(count("identities"), 0);
+  EXPECT_EQ(count("hapax_executions"), 0);
+  EXPECT_EQ(count("hapax_identities"), 0);
 }
 
 TEST_F(SqliteStore, TasksOfASaturatedKeyAreParkedAndFreedOneByOne) {
@@ -255,11 +255,11 @@ TEST_F(SqliteStore, TasksOfASaturatedKeyAreParkedAndFreedOneByOne) {
   const ClaimOutcome first = claim(*store, 10);
   ASSERT_EQ(first.executions.size(), 1U);
   EXPECT_FALSE(first.next_at);
-  EXPECT_EQ(count("executions WHERE parked = 1"), 4);
+  EXPECT_EQ(count("hapax_executions WHERE parked = 1"), 4);
   EXPECT_EQ(store->count().at(0).pending, 4);
 
   finish(*store, first.executions[0]);
-  EXPECT_EQ(count("executions WHERE parked = 1"), 3);
+  EXPECT_EQ(count("hapax_executions WHERE parked = 1"), 3);
   EXPECT_EQ(claim(*store, 10).executions.size(), 1U);
 }
 
@@ -293,7 +293,7 @@ TEST_F(SqliteStore, SweepFreesParkedTasksThatWereForgotten) {
   for (int i = 0; i < 3; ++i) submit(*store, Task().concurrency_key("k"));
   const auto running = claim(*store, 10).executions;
   finish(*store, running.at(0));
-  sqlite::Connection({.path = path}).exec("UPDATE executions SET parked = 1 WHERE status = 0");
+  sqlite::Connection({.path = path}).exec("UPDATE hapax_executions SET parked = 1 WHERE status = 0");
   EXPECT_TRUE(claim(*store, 10).executions.empty());
   store->sweep(100);
   EXPECT_EQ(claim(*store, 10).executions.size(), 1U);
@@ -326,7 +326,7 @@ TEST_F(SqliteStore, ListsByKeyEvenWhereTwoKeysShareTheirHash) {
 TEST_F(SqliteStore, DryRunLeavesNothingBehind) {
   auto store = open();
   EXPECT_EQ(submit(*store, Task().key("a").dry_run()).kind, SubmitOutcome::Kind::created);
-  EXPECT_EQ(count("executions") + count("identities") + count("queues"), 0);
+  EXPECT_EQ(count("hapax_executions") + count("hapax_identities") + count("hapax_queues"), 0);
   EXPECT_EQ(submit(*store, Task().key("a")).kind, SubmitOutcome::Kind::created);
 }
 

@@ -23,10 +23,9 @@ void check_usable(Connection& connection) {
                     "anew",
                     connection.path()));
   }
-  if (connection.read_integer("PRAGMA application_id") != kApplicationId ||
-      connection.read_integer("PRAGMA user_version") != newest_schema_version()) {
+  if (schema_version(connection) != newest_schema_version()) {
     throw Failure(Failure::Code::misuse,
-                  fmt::format("'{}' is no Hapax database of this version: open the file that the app has open",
+                  fmt::format("'{}' has no Hapax tables of this version: open the file that the app has open",
                               connection.path()));
   }
 }

@@ -14,16 +14,19 @@ constexpr Duration kRepairInterval{30'000};
 
 Sweep::Sweep(Connection& db)
     : due_(db,
-           "SELECT id FROM executions INDEXED BY due WHERE due_at IS NOT NULL AND due_at <= ?"
+           "SELECT id FROM hapax_executions INDEXED BY hapax_due WHERE due_at IS NOT NULL AND due_at <= ?"
            " ORDER BY due_at, id LIMIT ?"),
-      next_due_(db, "SELECT due_at FROM executions INDEXED BY due WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1"),
+      next_due_(
+          db,
+          "SELECT due_at FROM hapax_executions INDEXED BY hapax_due WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1"),
       leased_ahead_(db,
-                    "SELECT id, run_in_ms, lease_ms FROM executions INDEXED BY running WHERE status = 1"
+                    "SELECT id, run_in_ms, lease_ms FROM hapax_executions INDEXED BY hapax_running WHERE status = 1"
                     " AND (lease_expires_at > ?1 + lease_ms OR attempt_ends_by > ?1 + timeout_ms"
                     " OR cancel_requested_at > ?1)"),
-      delayed_ahead_(db,
-                     "SELECT id, run_in_ms, lease_ms FROM executions INDEXED BY ready WHERE status = 0 AND parked = 0"
-                     " AND run_at > ?1 AND run_at > ?1 + run_in_ms") {}
+      delayed_ahead_(
+          db,
+          "SELECT id, run_in_ms, lease_ms FROM hapax_executions INDEXED BY hapax_ready WHERE status = 0 AND parked = 0"
+          " AND run_at > ?1 AND run_at > ?1 + run_in_ms") {}
 
 void Sweep::recount_found(Batch& batch, Statement& statement, Effects& effects) {
   struct Counted {
@@ -91,18 +94,19 @@ SweepOutcome Sweep::operator()(Batch& batch, std::int32_t limit) {
 }
 
 Purge::Purge(Connection& db)
-    : queues_(db, "SELECT queue_no, name_space, queue, kind FROM queues ORDER BY name_space, queue, kind"),
+    : queues_(db, "SELECT queue_no, name_space, queue, kind FROM hapax_queues ORDER BY name_space, queue, kind"),
       closed_(db,
-              "SELECT e.id FROM executions e INDEXED BY closed WHERE e.finished_at IS NOT NULL"
+              "SELECT e.id FROM hapax_executions e INDEXED BY hapax_closed WHERE e.finished_at IS NOT NULL"
               " AND e.queue_no = ? AND e.kind = ? AND e.finished_at <= ?"
-              " AND (e.parent IS NULL OR NOT EXISTS (SELECT 1 FROM executions p WHERE p.id = e.parent))"
+              " AND (e.parent IS NULL OR NOT EXISTS (SELECT 1 FROM hapax_executions p WHERE p.id = e.parent))"
               " ORDER BY e.finished_at, e.id LIMIT ?"),
       tombstones_(db,
-                  "SELECT hash FROM tombstones INDEXED BY tombstone_ends WHERE expires_at <= ?"
+                  "SELECT hash FROM hapax_tombstones INDEXED BY hapax_tombstone_ends WHERE expires_at <= ?"
                   " ORDER BY expires_at, hash LIMIT ?"),
-      requests_(db,
-                "DELETE FROM requests WHERE (name_space, request_key) IN (SELECT name_space, request_key"
-                " FROM requests INDEXED BY request_ends WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)") {}
+      requests_(
+          db,
+          "DELETE FROM hapax_requests WHERE (name_space, request_key) IN (SELECT name_space, request_key"
+          " FROM hapax_requests INDEXED BY hapax_request_ends WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)") {}
 
 std::vector<ExecutionId> Purge::over_retention(Batch& batch, std::int32_t limit) {
   std::vector<ExecutionId> ids;

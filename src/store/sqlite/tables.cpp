@@ -4,6 +4,7 @@
 
 #include "core/checksum.h"
 #include "store/sqlite/activity_tables.h"
+#include "store/sqlite/columns.h"
 #include "store/sqlite/run_tables.h"
 #include "store/sqlite/verbs.h"
 
@@ -11,60 +12,71 @@ namespace hapax::sqlite {
 
 struct Tables::Statements {
   explicit Statements(Connection& db)
-      : find_queue(db, "SELECT queue_no FROM queues WHERE name_space = ? AND queue = ? AND kind = ?"),
-        insert_queue(db, "INSERT INTO queues (name_space, queue, kind) VALUES (?, ?, ?)"),
-        queue_name(db, "SELECT name_space, queue FROM queues WHERE queue_no = ?"),
-        state_by_id(db, fmt::format("SELECT {} FROM executions e WHERE e.id = ?", kStateColumns)),
-        all_by_id(db, fmt::format("SELECT {} FROM executions e WHERE e.id = ?", kAllColumns)),
-        all_by_seq(db, fmt::format("SELECT {} FROM executions e WHERE e.seq = ?", kAllColumns)),
-        exists(db, "SELECT 1 FROM executions WHERE id = ?"),
-        last_seq(db, "SELECT max(seq) FROM executions"),
+      : find_queue(db, "SELECT queue_no FROM hapax_queues WHERE name_space = ? AND queue = ? AND kind = ?"),
+        insert_queue(db, "INSERT INTO hapax_queues (name_space, queue, kind) VALUES (?, ?, ?)"),
+        queue_name(db, "SELECT name_space, queue FROM hapax_queues WHERE queue_no = ?"),
+        state_by_id(db, fmt::format("SELECT {} FROM hapax_executions e WHERE e.id = ?", kStateColumns)),
+        all_by_id(db, fmt::format("SELECT {} FROM hapax_executions e WHERE e.id = ?", kAllColumns)),
+        all_by_seq(db, fmt::format("SELECT {} FROM hapax_executions e WHERE e.seq = ?", kAllColumns)),
+        exists(db, "SELECT 1 FROM hapax_executions WHERE id = ?"),
+        last_seq(db, "SELECT max(seq) FROM hapax_executions"),
         insert(db, kInsertExecution),
-        insert_large(db, "INSERT INTO large_inputs (seq, input) VALUES (?, ?)"),
+        insert_large(db, "INSERT INTO hapax_large_inputs (seq, input) VALUES (?, ?)"),
         update(db, kUpdateExecution),
-        erase(db, "DELETE FROM executions WHERE seq = ?"),
-        erase_large(db, "DELETE FROM large_inputs WHERE seq = ?"),
-        erase_attempts(db, "DELETE FROM failed_attempts WHERE seq = ?"),
+        erase(db, "DELETE FROM hapax_executions WHERE seq = ?"),
+        erase_large(db, "DELETE FROM hapax_large_inputs WHERE seq = ?"),
+        erase_attempts(db, "DELETE FROM hapax_failed_attempts WHERE seq = ?"),
         attempts(db, kSelectAttempts),
-        insert_attempt(db, "INSERT INTO failed_attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
-        running(db, "SELECT count(*) FROM executions INDEXED BY running WHERE status = 1 AND queue_no = ?"),
+        insert_attempt(db, "INSERT INTO hapax_failed_attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+        running(db, "SELECT count(*) FROM hapax_executions INDEXED BY hapax_running WHERE status = 1 AND queue_no = ?"),
         running_with_key(db,
-                         "SELECT count(*) FROM executions INDEXED BY running"
+                         "SELECT count(*) FROM hapax_executions INDEXED BY hapax_running"
                          " WHERE status = 1 AND queue_no = ? AND concurrency_key = ?"),
-        park(db, "UPDATE executions SET parked = 1 WHERE seq = ?"),
+        park(db, "UPDATE hapax_executions SET parked = 1 WHERE seq = ?"),
         unpark(db,
-               "UPDATE executions SET parked = 0 WHERE seq IN (SELECT seq FROM executions INDEXED BY parked"
+               "UPDATE hapax_executions SET parked = 0 WHERE seq IN (SELECT seq FROM hapax_executions INDEXED BY "
+               "hapax_parked"
                " WHERE parked = 1 AND queue_no = ? AND concurrency_key = ?"
                " ORDER BY priority DESC, run_at, id LIMIT ?)"),
         unpark_all(db,
-                   "UPDATE executions SET parked = 0 WHERE seq IN (SELECT seq FROM executions INDEXED BY parked"
+                   "UPDATE hapax_executions SET parked = 0 WHERE seq IN (SELECT seq FROM hapax_executions INDEXED BY "
+                   "hapax_parked"
                    " WHERE parked = 1)"),
-        parked_keys(db, "SELECT DISTINCT queue_no, concurrency_key FROM executions INDEXED BY parked WHERE parked = 1"),
-        insert_identity(db, "INSERT INTO identities (hash, owner, expires_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"),
+        parked_keys(
+            db,
+            "SELECT DISTINCT queue_no, concurrency_key FROM hapax_executions INDEXED BY hapax_parked WHERE parked = 1"),
+        insert_identity(
+            db, "INSERT INTO hapax_identities (hash, owner, expires_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"),
         put_identity(db,
-                     "INSERT INTO identities (hash, owner, expires_at) VALUES (?, ?, ?) ON CONFLICT (hash)"
+                     "INSERT INTO hapax_identities (hash, owner, expires_at) VALUES (?, ?, ?) ON CONFLICT (hash)"
                      " DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at"),
-        erase_identity(db, "DELETE FROM identities WHERE hash = ?"),
-        find_identity(db, "SELECT owner, expires_at FROM identities WHERE hash = ?"),
-        find_owner(db, "SELECT e.id FROM identities i JOIN executions e ON e.seq = i.owner WHERE i.hash = ?"),
-        orphan_identity(db, "UPDATE identities SET owner = NULL WHERE hash = ?"),
-        tombstone(db, fmt::format("SELECT {} FROM tombstones t JOIN queues q USING (queue_no) WHERE t.hash = ?",
-                                  kTombstoneColumns)),
-        insert_tombstone(db,
-                         "INSERT INTO tombstones (hash, expires_at, queue_no, owner, input_hash, strategy, scope_tag,"
-                         " scope_name, kind, type, idempotency_key, status, created_at, finished_at)"
-                         " SELECT identity_hash, ?, queue_no, id, input_hash, strategy, scope_tag, scope_name, kind,"
-                         " type, idempotency_key, ?, created_at, ? FROM executions WHERE seq = ?"),
-        erase_tombstone(db, "DELETE FROM tombstones WHERE hash = ?"),
-        put_report(db,
-                   "INSERT OR REPLACE INTO closing_reports (id, expires_at, attempt, secret, said, status, queue_no,"
-                   " had_concurrency_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
+        erase_identity(db, "DELETE FROM hapax_identities WHERE hash = ?"),
+        find_identity(db, "SELECT owner, expires_at FROM hapax_identities WHERE hash = ?"),
+        find_owner(db,
+                   "SELECT e.id FROM hapax_identities i JOIN hapax_executions e ON e.seq = i.owner WHERE i.hash = ?"),
+        orphan_identity(db, "UPDATE hapax_identities SET owner = NULL WHERE hash = ?"),
+        tombstone(db,
+                  fmt::format("SELECT {} FROM hapax_tombstones t JOIN hapax_queues q USING (queue_no) WHERE t.hash = ?",
+                              kTombstoneColumns)),
+        insert_tombstone(
+            db,
+            "INSERT INTO hapax_tombstones (hash, expires_at, queue_no, owner, input_hash, identity_strategy,"
+            " identity_scope_tag, identity_scope_name, kind, type, idempotency_key, status, created_at,"
+            " finished_at)"
+            " SELECT identity_hash, ?, queue_no, id, input_hash, identity_strategy, identity_scope_tag,"
+            " identity_scope_name, kind, type, idempotency_key, ?, created_at, ?"
+            " FROM hapax_executions WHERE seq = ?"),
+        erase_tombstone(db, "DELETE FROM hapax_tombstones WHERE hash = ?"),
+        put_report(
+            db,
+            "INSERT OR REPLACE INTO hapax_closing_reports (id, expires_at, attempt, secret, said, status, queue_no,"
+            " had_concurrency_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"),
         find_report(db,
-                    "SELECT attempt, secret, said, status, queue_no, had_concurrency_key FROM closing_reports"
+                    "SELECT attempt, secret, said, status, queue_no, had_concurrency_key FROM hapax_closing_reports"
                     " WHERE id = ? AND expires_at > ?"),
         forget_reports(db,
-                       "DELETE FROM closing_reports WHERE id IN (SELECT id FROM closing_reports"
-                       " INDEXED BY closing_report_ends WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)") {}
+                       "DELETE FROM hapax_closing_reports WHERE id IN (SELECT id FROM hapax_closing_reports"
+                       " INDEXED BY hapax_closing_report_ends WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)") {}
 
   Statement find_queue, insert_queue, queue_name;
   Statement state_by_id, all_by_id, all_by_seq, exists, last_seq;
@@ -213,9 +225,9 @@ void Tables::insert_attempts(const Row& row, std::size_t known) {
     const AttemptRecord& record = attempts[i];
     const std::int64_t ordinal = row.failures - static_cast<std::int64_t>(attempts.size() - i);
     Run run(statements_->insert_attempt);
-    run.bind(row.seq).bind(ordinal).bind(record.attempt).bind(record.worker).bind(record.started_at);
-    run.bind(record.ended_at).bind(record.error.type).bind(record.error.message).bind(record.secret);
-    run.bind(static_cast<std::int32_t>(record.reported)).bind(std::int64_t{checksum_of(record)}).done();
+    run.bind(row.seq).bind(ordinal);
+    fields(BindColumns(run), record);
+    run.bind(std::int64_t{checksum_of(record)}).done();
   }
 }
 
