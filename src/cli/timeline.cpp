@@ -79,7 +79,8 @@ std::string run_event_detail(const Event& event) {
 bool ends_run(const std::vector<Event>& events) {
   if (events.empty()) return false;
   const Event::Kind kind = events.back().kind;
-  return kind == Event::Kind::continued || (kind >= Event::Kind::completed && kind <= Event::Kind::timed_out);
+  return kind == Event::Kind::continued || kind == Event::Kind::completed || kind == Event::Kind::failed ||
+         kind == Event::Kind::cancelled || kind == Event::Kind::timed_out;
 }
 
 using Outcomes = std::map<std::int32_t, const Event*>;

@@ -17,15 +17,27 @@
 
 namespace hapax {
 
-enum class Kind : std::uint8_t { task, workflow };
+// Stored by number, as every enumeration here and in identity.h and workflow.h that is stored: do not change the numbers.
+enum class Kind : std::uint8_t { task = 0, workflow = 1 };
 
-enum class Status : std::uint8_t { pending, running, suspended, completed, failed, cancelled, timed_out };
+enum class Status : std::uint8_t {
+  pending = 0,
+  running = 1,
+  suspended = 2,
+  completed = 3,
+  failed = 4,
+  cancelled = 5,
+  timed_out = 6
+};
 
 std::string_view to_string(Kind kind);
 std::string_view to_string(Status status);
 std::optional<Status> parse_status(std::string_view text);
 
-constexpr bool is_closed(Status status) { return status >= Status::completed; }
+constexpr bool is_closed(Status status) {
+  return status == Status::completed || status == Status::failed || status == Status::cancelled ||
+         status == Status::timed_out;
+}
 
 // Why an attempt ended without a result. `type` is the program's word for it; Hapax's own are LeaseExpired,
 // AttemptTimeout, DeadlineExceeded and CancelGraceExceeded.

@@ -19,7 +19,7 @@ namespace hapax {
 struct Field {
   // How the API shows a field.
   enum class Shown : std::uint8_t {
-    no,
+    no,       // or by code of its own, in wire/write_answer.cpp
     always,   // as null where it is absent
     if_there  // left out where it is absent
   };
@@ -118,15 +118,14 @@ void fields(Visit&& visit, Describes<RunState> auto& run) {
 
 // ---- an execution
 
-// What never changes, in two parts. The names of namespace and queue are apart, since the SQL stores keep a number for
-// them, and so is the input, which may be long.
+// What never changes, in two parts. Namespace, queue and kind are apart, since the SQL stores keep a number for them;
+// and so is the input, which may be long.
 //
 // What transitions and claims go by:
 template <class Visit>
 void ruling_fields(Visit&& visit, Describes<Execution> auto& e) {
   using namespace field;
-  visit(shown("id"), e.id);
-  visit(shown("kind"), e.kind);
+  visit(hidden("id"), e.id);
   visit(shown("priority"), e.priority);
   visit(shown("max_attempts"), e.max_attempts);
   visit(shown("retry"), e.retry);
@@ -134,7 +133,7 @@ void ruling_fields(Visit&& visit, Describes<Execution> auto& e) {
   visit(shown("created_at"), e.created_at);
   visit(shown("concurrency_key"), e.concurrency_key);
   visit(hidden("identity"), e.identity);
-  visit(shown_if_there("parent"), e.parent);
+  visit(hidden("parent"), e.parent);
   visit(hidden("step"), e.step);
   visit(hidden("parent_workflow_id"), e.parent_workflow_id);
 }
@@ -143,8 +142,8 @@ void ruling_fields(Visit&& visit, Describes<Execution> auto& e) {
 template <class Visit>
 void telling_fields(Visit&& visit, Describes<Execution> auto& e) {
   using namespace field;
-  visit(shown("type"), e.type);
-  visit(shown("idempotency_key"), e.idempotency_key);
+  visit(hidden("type"), e.type);
+  visit(hidden("idempotency_key"), e.idempotency_key);
   visit(hidden("superseded"), e.superseded);
   visit(shown("input_hash"), e.input_hash);
 }
@@ -169,7 +168,7 @@ void waiting_fields(Visit&& visit, Describes<Execution> auto& e) {
 template <class Visit>
 void attempt_fields(Visit&& visit, Describes<Execution> auto& e) {
   using namespace field;
-  visit(shown("status"), e.status);
+  visit(hidden("status"), e.status);
   visit(shown("started_at"), e.started_at);
   visit(shown("finished_at", "completed_at"), e.finished_at);
   visit(hidden("worker"), e.worker);
@@ -188,8 +187,9 @@ void state_fields(Visit&& visit, Describes<Execution> auto& e) {
 template <class Visit>
 void fields(Visit&& visit, Describes<Execution> auto& e) {
   using namespace field;
-  visit(shown("name_space", "namespace"), e.name_space);
-  visit(shown("queue"), e.queue);
+  visit(hidden("name_space"), e.name_space);
+  visit(hidden("queue"), e.queue);
+  visit(hidden("kind"), e.kind);
   ruling_fields(visit, e);
   telling_fields(visit, e);
   visit(json(shown("input")), e.input);

@@ -13,20 +13,22 @@
 
 namespace hapax {
 
-enum class Strategy : std::uint8_t { caller_provided, strict, contextual, always_unique };
+// Stored by number: do not change the numbers.
+enum class Strategy : std::uint8_t { caller_provided = 0, strict = 1, contextual = 2, always_unique = 3 };
 
 std::string_view to_string(Strategy strategy);
 std::optional<Strategy> parse_strategy(std::string_view text);
 
 // Where a key is unique. The tag keeps a custom scope named "payments" apart from the queue of that name.
 struct Scope {
+  // Stored by number: do not change the numbers.
   enum class Tag : std::uint8_t {
-    type,
-    queue,
-    global,
-    custom,
-    workflow
-  };  // workflow: of workflow ids, and only of those
+    type = 0,
+    queue = 1,
+    global = 2,
+    custom = 3,
+    workflow = 4  // of workflow ids, and only of those
+  };
 
   Tag tag = Tag::type;
   std::string name;  // of a custom scope only; a type's or queue's name comes from the submission

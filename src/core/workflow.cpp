@@ -65,7 +65,6 @@ bool is_of(const CommittedTurn& turn, const LeaseToken& token) {
          std::equal(turn.secret.begin(), turn.secret.end(), token.secret.bytes.begin());
 }
 
-constexpr std::size_t kPackedTurn = 4 + 8 + 1;
 
 }  // namespace
 
@@ -82,32 +81,6 @@ std::optional<Status> answer_before(const Execution& run, const LeaseToken& turn
     if (is_of(committed, turn)) return committed.status;
   }
   return std::nullopt;
-}
-
-std::string pack(const std::vector<CommittedTurn>& turns) {
-  std::string bytes;
-  bytes.reserve(turns.size() * kPackedTurn);
-  for (const CommittedTurn& turn : turns) {
-    for (int shift = 24; shift >= 0; shift -= 8) {
-      bytes += static_cast<char>(static_cast<std::uint32_t>(turn.attempt) >> shift);
-    }
-    bytes.append(turn.secret.begin(), turn.secret.end());
-    bytes += static_cast<char>(turn.status);
-  }
-  return bytes;
-}
-
-std::vector<CommittedTurn> unpack_turns(std::string_view bytes) {
-  std::vector<CommittedTurn> turns;
-  for (; bytes.size() >= kPackedTurn; bytes.remove_prefix(kPackedTurn)) {
-    CommittedTurn& turn = turns.emplace_back();
-    std::uint32_t attempt = 0;
-    for (std::size_t i = 0; i < 4; ++i) attempt = attempt << 8 | static_cast<std::uint8_t>(bytes[i]);
-    turn.attempt = static_cast<std::int32_t>(attempt);
-    std::copy_n(bytes.begin() + 4, turn.secret.size(), turn.secret.begin());
-    turn.status = static_cast<Status>(bytes[12]);
-  }
-  return turns;
 }
 
 namespace {
@@ -138,7 +111,7 @@ std::int64_t asked_before_the_end(const std::vector<Event>& events) {
   bool by_step = false;
   for (const Event& event : events) {
     if (is_failure(event)) last_failure = event.no;
-    if (event.kind >= Event::Kind::completed) by_step = event.error && event.error->type == kStepFailed;
+    if (!is_command(event.kind) && !is_of_step(event.kind)) by_step = event.error && event.error->type == kStepFailed;
   }
   const std::int64_t last = last_command(events, INT64_MAX);
   if (last_failure > last) return last;

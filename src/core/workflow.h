@@ -17,29 +17,30 @@
 namespace hapax {
 
 struct Event {
+  // Stored by number: do not change the numbers.
   enum class Kind : std::uint8_t {
     // Commands: what the code asked for.
-    task,         // `name` is its type, `execution` the task that stands for it; see stands_for_before()
-    sleep,        // `until`
-    wait_signal,  // `name` is the signal's; `until` if the wait has an end
-    child,        // `name` is its type, `key` its workflow id, `execution` its run
-    side_effect,  // `name` says what it was; `value` is what the code got
-    version,      // `name` is the change's; `value` the version that the code got
+    task = 0,         // `name` is its type, `execution` the task that stands for it; see stands_for_before()
+    sleep = 1,        // `until`
+    wait_signal = 2,  // `name` is the signal's; `until` if the wait has an end
+    child = 3,        // `name` is its type, `key` its workflow id, `execution` its run
+    side_effect = 4,  // `name` says what it was; `value` is what the code got
+    version = 5,      // `name` is the change's; `value` the version that the code got
 
     // The outcomes of steps.
-    closed,  // of a task or child: `status`, and `value` (its result) or `error`
-    fired,   // a sleep has ended, or a wait has timed out
-    signal,  // `name`, `value`; of step 0 as long as no step waits for it
+    closed = 6,  // of a task or child: `status`, and `value` (its result) or `error`
+    fired = 7,   // a sleep has ended, or a wait has timed out
+    signal = 8,  // `name`, `value`; of step 0 as long as no step waits for it
 
     // What happened to the workflow itself.
-    completed,  // `value`
-    failed,     // `error`
-    cancelled,
-    timed_out,
-    stuck,  // its code does not match this history: `error`
-    resumed,
-    forked,    // from `execution`, at the step `step`
-    continued  // as `execution`
+    completed = 9,  // `value`
+    failed = 10,    // `error`
+    cancelled = 11,
+    timed_out = 12,
+    stuck = 13,  // its code does not match this history: `error`
+    resumed = 14,
+    forked = 15,    // from `execution`, at the step `step`
+    continued = 16  // as `execution`
   };
 
   std::int64_t no = 0;  // rising; there may be gaps
@@ -64,13 +65,15 @@ struct Event {
 std::string_view to_string(Event::Kind kind);
 std::optional<Event::Kind> parse_event_kind(std::string_view text);
 
-constexpr bool is_command(Event::Kind kind) { return kind <= Event::Kind::version; }
-// For a task or child: the step shares an earlier execution by its identity. The command's `status` is the status of
-// that execution when the step found it; a step with its own execution has none.
+    // The outcomes of steps.
+    closed = 6,  // of a task or child: `status`, and `value` (its result) or `error`
+    fired = 7,   // a sleep has ended, or a wait has timed out
+    signal = 8,  // `name`, `value`; of step 0 as long as no step waits for it
 constexpr bool stands_for_before(const Event& event) { return is_command(event.kind) && event.status.has_value(); }
-constexpr bool is_outcome(const Event& event) {
-  return event.step > 0 && event.kind >= Event::Kind::closed && event.kind <= Event::Kind::signal;
+constexpr bool is_of_step(Event::Kind kind) {  // what came of one
+  return kind == Event::Kind::closed || kind == Event::Kind::fired || kind == Event::Kind::signal;
 }
+constexpr bool is_outcome(const Event& event) { return event.step > 0 && is_of_step(event.kind); }
 
 // The name of a step and the id of its execution, which is made from the name, so that it cannot start twice. The id
 // begins with the run's time, so that it sorts near the run.
@@ -86,11 +89,10 @@ void remember_turn(Execution& run);
 // The answer to a turn that was committed before. Absent: it is not remembered.
 std::optional<Status> answer_before(const Execution& run, const LeaseToken& turn);
 
-// How stores without a type for them keep the committed turns of a run.
-std::string pack(const std::vector<CommittedTurn>& turns);
-std::vector<CommittedTurn> unpack_turns(std::string_view bytes);
-
-// The workflow id of a child or a fork that was given none.
+    // The outcomes of steps.
+    closed = 6,  // of a task or child: `status`, and `value` (its result) or `error`
+    fired = 7,   // a sleep has ended, or a wait has timed out
+    signal = 8,  // `name`, `value`; of step 0 as long as no step waits for it
 std::string child_workflow_id(const ExecutionId& run, std::int32_t step);
 std::string fork_workflow_id(std::string_view workflow_id, std::string_view request_key);
 

@@ -32,7 +32,9 @@ std::string words_of(Status status) {
 }
 
 // What the code can wait for.
-bool has_outcome(Event::Kind kind) { return is_command(kind) && kind <= Event::Kind::child; }
+bool has_outcome(Event::Kind kind) {
+  return is_command(kind) && kind != Event::Kind::side_effect && kind != Event::Kind::version;
+}
 
 std::string canonical(const std::string& json) { return canonical_json(parse_document(json)); }
 

@@ -6,20 +6,11 @@
 #include "core/field.h"
 #include "wire/error_code.h"
 #include "wire/event.h"
+#include "wire/shown_fields.h"
 
 namespace hapax::wire {
 
 namespace {
-
-AttemptRecord read_attempt(const Json& document) {
-  AttemptRecord record;
-  record.attempt = small_integer(document, "attempt");
-  record.worker = text(document, "worker").value_or("");
-  record.started_at = required(document, "started_at", parse_time);
-  record.ended_at = required(document, "ended_at", parse_time);
-  if (const Json* error = present(document, "error")) record.error = read_error(*error);
-  return record;
-}
 
 template <class Settings>
 Settings read_settings(const Json& document, std::string_view name) {
@@ -95,34 +86,19 @@ Execution read_execution(const Json& document) {
   execution.queue = required_text(document, "queue");
   execution.status = required(document, "status", parse_status);
   execution.idempotency_key = text(document, "idempotency_key");
-  if (const Json* input = document.find("input")) execution.input = canonical_json(*input);
-  if (const Json* result = document.find("result")) execution.result = canonical_json(*result);
-  if (const Json* error = present(document, "error")) execution.error = read_error(*error);
-  execution.priority = small_integer(document, "priority");
-  execution.attempt = small_integer(document, "attempt");
-  execution.max_attempts = static_cast<std::int32_t>(integer(document, "max_attempts", execution.max_attempts));
-  execution.attempt_limit = static_cast<std::int32_t>(integer(document, "attempt_limit", execution.max_attempts));
-  execution.retry = read_settings<RetrySettings>(document, "retry").policy();
-  execution.timeout = parsed(document, "timeout", parse_duration);
-  execution.deadline_at = parsed(document, "deadline", parse_time);
-  execution.concurrency_key = text(document, "concurrency_key");
   execution.created_at = required(document, "created_at", parse_time);
-  execution.run_at = parsed(document, "run_at", parse_time).value_or(execution.created_at);
-  execution.started_at = parsed(document, "started_at", parse_time);
-  execution.finished_at = parsed(document, "completed_at", parse_time);
+  execution.run_at = execution.created_at;
+  execution.input_hash = required(document, "input_hash", InputHash::parse);
+  fields(ReadShown(document), execution);
+  execution.attempt_limit = static_cast<std::int32_t>(integer(document, "attempt_limit", execution.max_attempts));
   if (flag(document, "cancel_requested")) execution.cancel_requested_at = execution.created_at;
   execution.parent = parsed(document, "parent", ExecutionId::parse);
   execution.parent_workflow_id = text(document, "parent_workflow_id").value_or("");
   execution.step = small_integer(document, "step");
-  execution.run.events = integer(document, "history_length", 0);
-  execution.run.steps = small_integer(document, "steps");
+  if (execution.kind == Kind::workflow) fields(ReadShown(document), execution.run);
   execution.run.stuck = small_integer(document, "stuck_turns");
-  execution.run.wake_at = parsed(document, "wake_at", parse_time);
-  execution.run.continued_as = parsed(document, "continued_as", ExecutionId::parse);
-  execution.input_hash = required(document, "input_hash", InputHash::parse);
   execution.worker = text(document, "worker").value_or("");
   execution.lease_expires_at = parsed(document, "lease_expires_at", parse_time);
-  if (document.find("attempts")) execution.failed_attempts = read_all(document, "attempts", read_attempt);
   return execution;
 }
 

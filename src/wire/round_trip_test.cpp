@@ -3,9 +3,11 @@
 
 #include "core/failure.h"
 #include "support/describe.h"
+#include "support/filled.h"
 #include "support/task.h"
 #include "wire/error_code.h"
 #include "wire/read_answer.h"
+#include "wire/shown_fields.h"
 #include "wire/write_answer.h"
 
 namespace hapax::wire {
@@ -73,6 +75,31 @@ TEST(RoundTrip, AnExecutionInEveryStatus) {
     EXPECT_EQ(through(task(status), write_execution, read_execution), task(status));
     EXPECT_EQ(through(full_task(status), write_execution, read_execution), full_task(status));
   }
+}
+
+// Whatever the API shows of a filled execution comes back, field by field.
+TEST(RoundTrip, EveryShownFieldOfAnExecution) {
+  auto sent = filled<Execution>();
+  sent.input_hash = hash_input(sent.input);
+  const Execution read = through(sent, write_execution, read_execution);
+  std::vector<std::string> wanted, found;
+  const auto shown_in = [](std::vector<std::string>& out) {
+    return [&out]<class Value>(const Field& field, const Value& value) {
+      if (field.shown == Field::Shown::no) return;
+      JsonWriter json;
+      json.begin_object();
+      WriteShown one(json);
+      one(field, value);
+      json.end_object();
+      out.emplace_back(json.text());
+    };
+  };
+  fields(shown_in(wanted), sent);
+  fields(shown_in(found), read);
+  fields(shown_in(wanted), sent.run);
+  fields(shown_in(found), read.run);
+  EXPECT_EQ(found, wanted);
+  EXPECT_GE(found.size(), 20U);
 }
 
 TEST(RoundTrip, NothingReturnedStaysApartFromNull) {

@@ -4,6 +4,7 @@
 #include "core/ledger.h"
 #include "wire/error_code.h"
 #include "wire/event.h"
+#include "wire/shown_fields.h"
 
 namespace hapax::wire {
 
@@ -19,23 +20,10 @@ void string_member(JsonWriter& out, std::string_view name, const std::optional<s
   text ? out.string(*text) : out.null();
 }
 
-void write_error(JsonWriter& out, const AttemptError& error) {
-  out.begin_object().key("type").string(error.type).key("message").string(error.message).end_object();
-}
-
-void write_attempts(JsonWriter& out, const std::vector<AttemptRecord>& attempts) {
-  out.begin_array();
-  for (const AttemptRecord& record : attempts) {
-    out.begin_object();
-    out.key("attempt").integer(record.attempt);
-    out.key("worker").string(record.worker);
-    out.key("started_at").string(format_time(record.started_at));
-    out.key("ended_at").string(format_time(record.ended_at));
-    out.key("error");
-    write_error(out, record.error);
-    out.end_object();
-  }
-  out.end_array();
+void write_object(JsonWriter& out, const AttemptError& error) {
+  out.begin_object();
+  fields(WriteShown(out), error);
+  out.end_object();
 }
 
 void write_names(JsonWriter& out, const Execution& execution) {
@@ -60,27 +48,8 @@ void write_place_in_workflow(JsonWriter& out, const Execution& execution) {
 }
 
 void write_run(JsonWriter& out, const RunState& run) {
-  out.key("history_length").integer(run.events);
-  out.key("steps").integer(run.steps);
+  fields(WriteShown(out), run);
   if (run.stuck > 0) out.key("stuck_turns").integer(run.stuck);
-  if (run.wake_at) out.key("wake_at").string(format_time(*run.wake_at));
-  if (run.continued_as) out.key("continued_as").string(run.continued_as->to_string());
-}
-
-void write_how_it_runs(JsonWriter& out, const Execution& execution) {
-  out.key("priority").integer(execution.priority);
-  out.key("attempt").integer(execution.attempt);
-  out.key("max_attempts").integer(execution.max_attempts);
-  if (execution.attempt_limit != execution.max_attempts) out.key("attempt_limit").integer(execution.attempt_limit);
-  out.key("retry").begin_object();
-  out.key("initial").string(format_duration(execution.retry.initial));
-  out.key("factor").number(execution.retry.factor);
-  out.key("max").string(format_duration(execution.retry.max));
-  out.end_object();
-  out.key("timeout");
-  execution.timeout ? out.string(format_duration(*execution.timeout)) : out.null();
-  time_member(out, "deadline", execution.deadline_at);
-  string_member(out, "concurrency_key", execution.concurrency_key);
 }
 
 void write_match(JsonWriter& out, const Match& match) {
@@ -123,26 +92,14 @@ void write_execution(JsonWriter& out, const Execution& execution) {
   const bool running = execution.status == Status::running;
   out.begin_object();
   write_names(out, execution);
-  out.key("input").raw(execution.input);
-  if (execution.result) out.key("result").raw(*execution.result);
-  if (execution.error) {
-    out.key("error");
-    write_error(out, *execution.error);
-  }
-  write_how_it_runs(out, execution);
-  out.key("run_at").string(format_time(execution.run_at));
-  out.key("created_at").string(format_time(execution.created_at));
-  time_member(out, "started_at", execution.started_at);
-  time_member(out, "completed_at", execution.finished_at);
+  fields(WriteShown(out), execution);
+  if (execution.attempt_limit != execution.max_attempts) out.key("attempt_limit").integer(execution.attempt_limit);
   out.key("cancel_requested").boolean(execution.cancel_requested_at.has_value());
   write_place_in_workflow(out, execution);
   if (execution.kind == Kind::workflow) write_run(out, execution.run);
-  out.key("input_hash").string(execution.input_hash.to_string());
   out.key("worker");
   running ? out.string(execution.worker) : out.null();
   time_member(out, "lease_expires_at", running ? execution.lease_expires_at : std::nullopt);
-  out.key("attempts");
-  write_attempts(out, execution.failed_attempts);
   out.end_object();
 }
 
@@ -249,7 +206,7 @@ void write_result(JsonWriter& out, const Execution& execution) {
   if (execution.result) out.key("result").raw(*execution.result);
   if (execution.error) {
     out.key("error");
-    write_error(out, *execution.error);
+    write_object(out, *execution.error);
   }
   out.key("execution");
   write_execution(out, execution);

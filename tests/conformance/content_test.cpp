@@ -1,4 +1,5 @@
 #include "conformance/store_test.h"
+#include "support/filled.h"
 
 namespace hapax {
 namespace {
@@ -34,6 +35,32 @@ TEST_P(Content, OddKeysStayApartAndComeBackUnchanged) {
     EXPECT_THAT(ids_of(store().list({.name_space = "default", .idempotency_key = text})),
                 testing::ElementsAre(task.id));
   }
+}
+
+// Of every field that is fixed when an execution is created. A store that forgets one cannot give it back.
+TEST_P(Content, EveryFactOfASubmissionComesBack) {
+  Submission submission = Task("t").key("k");
+  Execution& e = submission.execution;
+  const Identity identity = *e.identity;
+  const ExecutionId id = e.id;
+  ruling_fields(Fill{}, e);
+  telling_fields(Fill{}, e);
+  e.id = id;
+  e.identity->hash = identity.hash;
+  e.parent.reset();  // there is no such run
+  e.step = 0;
+  e.parent_workflow_id.clear();
+  e.superseded.reset();
+  e.input = R"({"n":1})";
+  e.input_hash = hash_input(e.input);
+  e.attempt_limit = e.max_attempts;
+  const Execution created = submit(submission).execution;
+  Execution wanted = e;
+  wanted.created_at = created.created_at;
+  wanted.run_at = created.run_at;
+  EXPECT_EQ(created, wanted);
+  EXPECT_EQ(find(id), wanted);
+  EXPECT_EQ(claim_one().priority, wanted.priority);
 }
 
 TEST_P(Content, OddNamesOfQueuesNamespacesTypesAndWorkersComeBackUnchanged) {

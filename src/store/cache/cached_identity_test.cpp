@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/describe.h"
+#include "support/filled.h"
 #include "support/task.h"
 
 namespace hapax {
@@ -13,29 +14,9 @@ using namespace std::chrono_literals;
 CachedIdentity everything() {
   CachedIdentity cached;
   Execution& owner = cached.owner;
-  owner = Task("charge").queue("payments").key("order-1").input("{\"a\":1}").submission().execution;
-  owner.priority = -3;
-  owner.concurrency_key = "customer-7";
-  owner.max_attempts = 9;
-  owner.retry = {5ms, 1.5, 7ms};
-  owner.timeout = 11ms;
-  owner.deadline_at = from_ms(1'767'225'699'999);
-  owner.created_at = from_ms(1'767'225'600'001);
+  owner = filled<Execution>();
   owner.status = Status::completed;
-  owner.run_at = from_ms(1'767'225'600'002);
-  owner.attempt = 2;
-  owner.attempt_limit = 4;
-  owner.started_at = from_ms(1'767'225'600'003);
-  owner.finished_at = from_ms(1'767'225'600'004);
-  owner.cancel_requested_at = from_ms(1'767'225'600'005);
-  owner.cancel_by = from_ms(1'767'225'600'006);
   owner.result = std::string("{\"n\":\"\\u0000\"}\0x", 17);
-  owner.error = AttemptError{"Declined", "no funds"};
-  owner.failed_attempts.push_back({1, "w", from_ms(1), from_ms(2), {"E", "m"}, test_secret(3), true});
-  owner.worker = "worker-1";
-  owner.lease_secret = test_secret(4);
-  owner.lease_expires_at = from_ms(5);
-  owner.attempt_ends_by = from_ms(6);
   cached.entry.identity = *owner.identity;
   cached.entry.name_space = owner.name_space;
   cached.entry.owner = owner.id;

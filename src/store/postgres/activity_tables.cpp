@@ -13,16 +13,16 @@ namespace hapax::postgres {
 
 namespace {
 
-constexpr Column kActivityColumns[] = {
+const Column kActivityColumns[] = {
     {"name_space", Type::bytea}, {"id", Type::bytea},      {"document", Type::bytea},
     {"by_event", Type::boolean}, {"next_due", Type::int8}, {"revision", Type::int8},
 };
 std::vector<Column> change_columns() {
-  constexpr Column kRemove[] = {{"remove", Type::boolean}, {"first_revision", Type::int8}};
+  const Column kRemove[] = {{"remove", Type::boolean}, {"first_revision", Type::int8}};
   return std::span<const Column>(kActivityColumns) + std::span<const Column>(kRemove);
 }
 
-constexpr Column kRunColumns[] = {
+const Column kRunColumns[] = {
     {"firing", Type::bytea},     {"name_space", Type::bytea},   {"activity", Type::bytea},
     {"occurrence", Type::bytea}, {"cause", Type::int2},         {"at", Type::int8},
     {"disposition", Type::int2}, {"workflow_id", Type::bytea},  {"window_from", Type::int8},

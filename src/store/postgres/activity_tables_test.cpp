@@ -185,30 +185,5 @@ TEST_F(PostgresActivities, RowThatIsPurgedWhileARecordWaitsForItIsMadeAnew) {
   EXPECT_EQ(sql("SELECT count(*) FROM hapax.activity_runs"), "1");
 }
 
-TEST_F(PostgresActivities, SchemaOfBeforeIsMigrated) {
-  put(row("a", 0));
-  store_.reset();
-  sql("DROP MATERIALIZED VIEW hapax.store_identity;"
-      " ALTER TABLE hapax.queues DROP COLUMN rate_count, DROP COLUMN rate_per_ms, DROP COLUMN rate_burst;"
-      " DROP TABLE hapax.activities, hapax.activity_runs; DROP TYPE "
-      "hapax.batch_execution, hapax.batch_submission,"
-      " hapax.batch_state, hapax.batch_start, hapax.batch_event, hapax.batch_started_submission, hapax.batch_turn,"
-      " hapax.batch_done_step, hapax.batch_step, hapax.batch_run_turn, hapax.batch_run_state, hapax.batch_fact;"
-      " ALTER TABLE hapax.open DROP COLUMN run_committed; ALTER TABLE hapax.closed DROP COLUMN run_committed;"
-      " DROP INDEX hapax.running_keys, hapax.in_queue, hapax.suspended;"
-      " DROP SEQUENCE hapax.keyed; ALTER TABLE hapax.executions DROP COLUMN key_shelf, DROP COLUMN done_secret,"
-      " DROP COLUMN done_by, DROP COLUMN done_result, DROP COLUMN done_event, DROP COLUMN superseded;"
-      " CREATE INDEX keys ON hapax.executions (key_hash);"
-      " ALTER TABLE hapax.identities ALTER COLUMN hash TYPE bytea USING uuid_send(hash);"
-      " DELETE FROM hapax.schema_versions WHERE version > 1");
-  PostgresOptions options;
-  options.url = url_;
-  EXPECT_THROW(open_postgres_store(options), Failure);
-  options.migrate = true;
-  store_ = open_postgres_store(options, &clock_);
-  EXPECT_THAT(activities().list({}), IsEmpty());
-  EXPECT_TRUE(put(row("a", 0)));
-}
-
 }  // namespace
 }  // namespace hapax::postgres

@@ -84,55 +84,6 @@ TEST_F(PostgresSchema, HasTheRowsOfBatchesAsTheyAreSent) {
   }
 }
 
-// Back to how it was before the indexes of hashes and keys were made smaller.
-constexpr const char* kBeforeSmallerIndexes = R"sql(
-DROP INDEX hapax.in_queue, hapax.suspended;
-DROP MATERIALIZED VIEW hapax.store_identity;
-ALTER TABLE hapax.queues DROP COLUMN rate_count, DROP COLUMN rate_per_ms, DROP COLUMN rate_burst;
-DROP TYPE hapax.batch_step, hapax.batch_run_turn, hapax.batch_run_state, hapax.batch_fact;
-ALTER TABLE hapax.open DROP COLUMN run_committed;
-ALTER TABLE hapax.closed DROP COLUMN run_committed;
-DROP SEQUENCE hapax.keyed;
-ALTER TABLE hapax.identities ALTER COLUMN hash TYPE bytea USING NULL::bytea;
-ALTER TABLE hapax.executions DROP COLUMN key_shelf, DROP COLUMN done_secret, DROP COLUMN done_by, DROP COLUMN done_result,
-  DROP COLUMN done_event, DROP COLUMN superseded;
-ALTER TABLE hapax.activity_runs DROP COLUMN event_id, DROP COLUMN event_source, DROP COLUMN event_hash;
-CREATE INDEX keys ON hapax.executions (key_hash) WHERE key_hash IS NOT NULL;
-DELETE FROM hapax.schema_versions WHERE version > 5;
-)sql";
-
-TEST_F(PostgresSchema, KeysAndIdentitiesOfAnOlderOneAreFoundAfterItsMigration) {
-  const Submission submission = Task().key("k");
-  ExecutionId id;
-  {
-    const auto store = open_postgres_store(at(url_));
-    id = store->submit({&submission, 1}).at(0).execution.id;
-  }
-  server_.run(url_,
-              "CREATE TABLE whole AS SELECT id, identity_hash FROM hapax.executions;"
-              " ALTER TABLE hapax.identities DROP CONSTRAINT identities_pkey;"
-              " ALTER TABLE hapax.identities ALTER COLUMN hash DROP NOT NULL");
-  server_.run(url_, kBeforeSmallerIndexes);
-  server_.run(url_,
-              "UPDATE hapax.identities i SET hash = w.identity_hash FROM whole w WHERE w.id = i.owner;"
-              " ALTER TABLE hapax.identities ADD PRIMARY KEY (hash)");
-  EXPECT_THAT(refusal(at(url_)), HasSubstr("hapax migrate"));
-
-  PostgresOptions options = at(url_);
-  options.migrate = true;
-  const auto store = open_postgres_store(options);
-  Submission again = submission;
-  again.execution.id = test_id(77);
-  const SubmitOutcome outcome = store->submit({&again, 1}).at(0);
-  EXPECT_EQ(outcome.kind, SubmitOutcome::Kind::duplicate);
-  EXPECT_EQ(outcome.execution.id, id);
-  EXPECT_TRUE(store->find_identity(submission.execution.identity->hash)->live);
-  ListFilter filter;
-  filter.name_space = "default";
-  filter.idempotency_key = "k";
-  EXPECT_THAT(store->list(filter), SizeIs(1));
-}
-
 using PostgresKeys = PostgresTest;
 
 TEST_F(PostgresKeys, AreFoundOnEveryShelf) {

@@ -6,7 +6,7 @@ namespace hapax::postgres {
 
 namespace {
 
-constexpr Column kRequestColumns[] = {
+const Column kRequestColumns[] = {
     {"name_space", Type::bytea},  {"request_key", Type::bytea}, {"action", Type::int2},    {"target", Type::uuid},
     {"outcome", Type::int2},      {"changed", Type::boolean},   {"status", Type::int2},    {"other", Type::uuid},
     {"workflow_id", Type::bytea}, {"parameters", Type::bytea},  {"execution", Type::uuid}, {"steps", Type::int4},

@@ -15,56 +15,15 @@
 
 namespace hapax::postgres {
 
-// Of the table `executions`.
-inline constexpr Column kFactColumns[] = {
-    {"id", Type::uuid},
-    {"queue_no", Type::int4},
-    {"kind", Type::int2},
-    {"priority", Type::int4},
-    {"max_attempts", Type::int4},
-    {"retry_initial_ms", Type::int8},
-    {"retry_factor", Type::float8},
-    {"retry_max_ms", Type::int8},
-    {"timeout_ms", Type::int8},
-    {"created_at", Type::int8},
-    {"concurrency_key", Type::bytea},
-    {"identity_hash", Type::bytea},
-    {"strategy", Type::int2},
-    {"scope_tag", Type::int2},
-    {"scope_name", Type::bytea},
-    {"parent", Type::uuid},
-    {"step", Type::int4},
-    {"parent_workflow_id", Type::bytea},
-    {"type", Type::bytea},
-    {"key_hash", Type::int4},
-    {"idempotency_key", Type::bytea},
-    {"input_hash", Type::bytea},
-    {"input", Type::bytea},
-};
+// The columns that core/fields.h describes, and the store's own.
+const std::vector<Column>& fact_columns();   // of `executions`
+const std::vector<Column>& state_columns();  // of `open` and `closed`: those that change
+const std::vector<Column>& event_columns();  // of `events`, but for the run
 
-// Of the tables `open` and `closed`: those by which they are looked through, which never change, ...
-inline constexpr Column kPlaceColumns[] = {
-    {"id", Type::uuid},       {"queue_no", Type::int4},         {"kind", Type::int2},
-    {"priority", Type::int4}, {"concurrency_key", Type::bytea}, {"has_parent", Type::boolean},
-};
-// ... and those that do.
-inline constexpr Column kStateColumns[] = {
-    {"status", Type::int2},          {"run_at", Type::int8},         {"due_at", Type::int8},
-    {"attempt", Type::int4},         {"attempt_limit", Type::int4},  {"deadline_at", Type::int8},
-    {"started_at", Type::int8},      {"finished_at", Type::int8},    {"cancel_requested_at", Type::int8},
-    {"cancel_by", Type::int8},       {"lease_secret", Type::bytea},  {"lease_expires_at", Type::int8},
-    {"attempt_ends_by", Type::int8}, {"worker", Type::bytea},        {"error_type", Type::bytea},
-    {"error_message", Type::bytea},  {"result", Type::bytea},        {"failed_attempts", Type::bytea},
-    {"awaited", Type::boolean},      {"run_events", Type::int8},     {"run_seen", Type::int8},
-    {"run_steps", Type::int4},       {"run_stuck", Type::int4},      {"wake_at", Type::int8},
-    {"continued_as", Type::uuid},    {"run_committed", Type::bytea},
-};
-
-// Of the table `events`, but for the run.
-inline constexpr Column kEventColumns[] = {
-    {"no", Type::int8},     {"at", Type::int8},     {"kind", Type::int2},        {"step", Type::int4},
-    {"name", Type::bytea},  {"key", Type::bytea},   {"execution", Type::uuid},   {"until", Type::int8},
-    {"status", Type::int2}, {"value", Type::bytea}, {"error_type", Type::bytea}, {"error_message", Type::bytea},
+// Of `open` and `closed`: those by which they are looked through, which never change.
+inline const std::vector<Column> kPlaceColumns{
+    {"id", Type::uuid, false},       {"queue_no", Type::int4, false},  {"kind", Type::int2, false},
+    {"priority", Type::int4, false}, {"concurrency_key", Type::bytea}, {"has_parent", Type::boolean, false},
 };
 
 // The rows of batches.
@@ -77,6 +36,8 @@ const RowType& event_rows();  // of `events`
 const RowType& turn_rows();   // a turn, by what its run must be and what becomes of it
 const RowType& done_step_rows();  // of `executions`: steps that were done within their turns
 
+// "id uuid NOT NULL, kind int2 NOT NULL": as CREATE TABLE has them; without the constraints, as CREATE TYPE does.
+std::string definitions(std::span<const Column> columns, bool constraints = true);
 // "a.id, a.kind": the columns of the table called `alias`; without an alias, their bare names.
 std::string names(std::span<const Column> columns, const std::string& alias = "");
 // "unnest($3::uuid[], $4::int2[]) AS g (id, kind)": the columns of a batch as a table, from that parameter on.

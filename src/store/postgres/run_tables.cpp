@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "store/page.h"
+#include "store/postgres/columns.h"
 #include "store/postgres/rows.h"
-#include "store/postgres/sealed.h"
 
 namespace hapax::postgres {
 
@@ -33,7 +33,7 @@ std::string events_after(const std::string& run, const std::string& no, const st
       "(SELECT {0} FROM events x WHERE x.run = {1} AND x.no > {2}"
       " UNION ALL SELECT {3} FROM executions d, (VALUES (0), (1)) AS n (no)"
       " WHERE {4} AND d.parent = {1} AND d.done_event + n.no > {2} ORDER BY no)",
-      names(kEventColumns, "x"), run, no, select_list(kEventColumns, of_step, "d"), steps);
+      names(event_columns(), "x"), run, no, select_list(event_columns(), of_step, "d"), steps);
 }
 
 // As many of these as weigh that much, and always the first.
@@ -49,14 +49,14 @@ std::string bounded(const std::string& events, const std::string& bytes) {
 }
 
 const Statement kEvents{"read_events",
-                        fmt::format("SELECT {} FROM {} e ORDER BY e.no LIMIT $3::int8", names(kEventColumns, "e"),
+                        fmt::format("SELECT {} FROM {} e ORDER BY e.no LIMIT $3::int8", names(event_columns(), "e"),
                                     bounded(events_after("$1::uuid", "$2::int8", "true"), "$4::int8"))};
 // A turn knows what was done within it: such steps are only read by a replay from the start.
 const Statement kNews{
     "read_news",
     fmt::format("SELECT g.place, {} FROM unnest($1::uuid[], $2::int8[]) WITH ORDINALITY AS g (run, seen, place),"
                 " LATERAL {} e ORDER BY g.place, e.no",
-                names(kEventColumns, "e"), bounded(events_after("g.run", "g.seen", "g.seen = 0"), "$3::int8"))};
+                names(event_columns(), "e"), bounded(events_after("g.run", "g.seen", "g.seen = 0"), "$3::int8"))};
 const Statement kEraseEvents{"erase_events", "DELETE FROM events WHERE run = ANY($1::uuid[])"};
 const Statement kEraseEventsOfSteps{
     "erase_events_of_steps",
@@ -106,21 +106,7 @@ Parameters runs_parameter(const std::vector<ExecutionId>& runs) {
 
 Event read_event(Cells& cells) {
   Event event;
-  event.no = cells.integer();
-  event.at = cells.time();
-  event.kind = cells.word<Event::Kind>();
-  event.step = static_cast<std::int32_t>(cells.integer());
-  event.name = cells.text();
-  event.key = cells.text_if();
-  event.execution = cells.raw_if<ExecutionId>();
-  event.until = cells.time_if();
-  if (const auto status = cells.integer_if()) event.status = static_cast<Status>(*status);
-  event.value = unseal_json(cells.bytes_if(), event.damaged);
-  if (auto type = cells.text_if()) {
-    AttemptError& error = event.error.emplace();
-    error.type = *std::move(type);
-    error.message = unseal_message(error.type, cells.bytes(), event.damaged);
-  }
+  fields(ReadColumns(cells, event.damaged), event);
   return event;
 }
 

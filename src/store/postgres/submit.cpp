@@ -51,7 +51,7 @@ std::string open_sql(Begin begin) {
 
 std::string create_sql(Stored stored, Begin begin) {
   std::string facts;
-  for (const Column& column : kFactColumns) {
+  for (const Column& column : fact_columns()) {
     const bool is_creation = std::string_view(column.name) == "created_at";
     facts += fmt::format("{}{}", facts.empty() ? "" : ", ", is_creation ? "t.now" : fmt::format("g.{}", column.name));
   }
@@ -75,7 +75,7 @@ opened AS (
   RETURNING id, ctid AS spot)
 SELECT t.now, o.id, o.spot FROM t LEFT JOIN opened o ON true)sql",
       unnest(begin == Begin::pending ? submission_rows() : started_submission_rows(), 2, "g"),
-      insert_facts(kFactColumns, facts, "g"),
+      insert_facts(fact_columns(), facts, "g"),
       stored == Stored::are_left_out ? " WHERE (SELECT true FROM executions e WHERE e.id = g.id) IS NULL" : "",
       open_sql(begin), ledger_hash("g.identity_hash"), looks ? "ON CONFLICT DO NOTHING RETURNING owner" : "",
       looks ? " WHERE g.identity_hash IS NULL OR g.id IN (SELECT owner FROM held)" : "",

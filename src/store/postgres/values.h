@@ -78,8 +78,9 @@ class Array : public Values {
 };
 
 struct Column {
-  const char* name;
+  std::string name;
   Type type;
+  bool nullable = true;
 };
 
 // A type of the schema's for the rows of a batch.

@@ -54,7 +54,8 @@ const Statement kLockIdentities{"lock_identities",
                                 " ORDER BY hash FOR UPDATE"};
 
 constexpr const char* kTombstoneColumns =
-    "t.expires_at, t.queue_no, t.input_hash, t.strategy, t.scope_tag, t.scope_name, t.kind, t.type, t.idempotency_key,"
+    "t.expires_at, t.queue_no, t.input_hash, t.identity_strategy, t.identity_scope_tag, t.identity_scope_name, t.kind, "
+    "t.type, t.idempotency_key,"
     " t.status, t.created_at, t.finished_at";
 // Read after the identities are locked, not with them: the previous holder of the lock may have purged the owner.
 const Statement kReadTombstones{"read_tombstones", fmt::format("SELECT t.hash, {} FROM tombstones t"

@@ -15,7 +15,7 @@ Statement insert_statement(const std::string& table, const RowType& rows) {
 
 Statement update_state(const std::string& table) {
   std::string assignments;
-  for (const Column& column : kStateColumns) assignments += fmt::format(", {0} = g.{0}", column.name);
+  for (const Column& column : state_columns()) assignments += fmt::format(", {0} = g.{0}", column.name);
   return {"update_" + table,
           fmt::format("UPDATE {} o SET parked = false{} FROM {}, {} WHERE o.ctid = s.place", table, assignments,
                       unnest(state_rows(), 1, "g"), lookup_place(table, "id", "g.id", "s"))};
@@ -41,17 +41,17 @@ const Statement kDeleteIdentities{"delete_identities", "DELETE FROM identities W
 const Statement kDeleteTombstones{"delete_tombstones", "DELETE FROM tombstones WHERE hash = ANY($1::bytea[])"};
 const Statement kInsertTombstones{
     "insert_tombstones",
-    "INSERT INTO tombstones (hash, expires_at, queue_no, owner, input_hash, strategy, scope_tag, scope_name, kind, "
-    "type,"
+    "INSERT INTO tombstones (hash, expires_at, queue_no, owner, input_hash, identity_strategy, identity_scope_tag,"
+    " identity_scope_name, kind, type,"
     " idempotency_key, status, created_at, finished_at)"
-    " SELECT e.identity_hash, g.expires_at, e.queue_no, e.id, e.input_hash, e.strategy, e.scope_tag, e.scope_name, "
-    "e.kind,"
+    " SELECT e.identity_hash, g.expires_at, e.queue_no, e.id, e.input_hash, e.identity_strategy,"
+    " e.identity_scope_tag, e.identity_scope_name, e.kind,"
     " e.type, e.idempotency_key, g.status, e.created_at, g.finished_at"
     " FROM unnest($1::uuid[], $2::int8[], $3::int2[], $4::int8[]) AS g (id, expires_at, status, finished_at)"
     " JOIN " +
         lookup("executions", "id", "g.id", "e") + " ON true"};
 
-constexpr Column kReportColumns[] = {
+const Column kReportColumns[] = {
     {"id", Type::uuid},    {"expires_at", Type::int8}, {"attempt", Type::int4},  {"secret", Type::bytea},
     {"said", Type::bytea}, {"status", Type::int2},     {"queue_no", Type::int4}, {"had_concurrency_key", Type::boolean},
 };
@@ -214,7 +214,6 @@ void Workspace::write_rows() {
                                                               : Row::Place::open;
     if (row.stored == Row::Place::nowhere) {
       write_facts(facts, row);
-      facts.next().raw_if(row.execution.superseded);
     }
     if (goal == row.stored) {
       write_state_row(goal == Row::Place::open ? updated_open : updated_closed, row, false);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "store/s3/envelope.h"
+#include "support/filled.h"
 #include "support/task.h"
 
 namespace hapax::s3 {
@@ -12,45 +13,10 @@ using namespace std::chrono_literals;
 
 const Time kNow = from_ms(1'767'225'600'123);
 
-// Every member is something else than its default.
+// Every field is something else than its default.
 Execution full_execution() {
-  Execution execution;
-  execution.id = test_id(1);
-  execution.kind = hapax::Kind::workflow;
-  execution.name_space = "tenant";
-  execution.type = "charge";
-  execution.queue = "payments";
-  execution.input = R"({"a":"ü\"\\"})";
-  execution.input_hash = hash_input("1");
+  auto execution = filled<Execution>();
   execution.idempotency_key = std::string("nul\0inside", 10);
-  execution.identity = Identity{key_hash("charge", "k"), Strategy::contextual, Scope::parse("mine")};
-  execution.parent = test_id(2);
-  execution.step = 7;
-  execution.parent_workflow_id = "w";
-  execution.priority = -5;
-  execution.concurrency_key = "customer";
-  execution.max_attempts = 9;
-  execution.retry = {1ms, 1.25, 3ms};
-  execution.timeout = 4ms;
-  execution.deadline_at = kNow + 1ms;
-  execution.created_at = kNow + 2ms;
-  execution.status = Status::suspended;
-  execution.run_at = kNow + 3ms;
-  execution.attempt = 4;
-  execution.attempt_limit = 11;
-  execution.started_at = kNow + 4ms;
-  execution.finished_at = kNow + 5ms;
-  execution.cancel_requested_at = kNow + 6ms;
-  execution.cancel_by = kNow + 7ms;
-  execution.result = "";
-  execution.error = AttemptError{"E", "m"};
-  execution.failed_attempts = {{1, "worker", kNow + 8ms, kNow + 9ms, {"F", "n"}, test_secret(3), true}};
-  execution.worker = "me";
-  execution.lease_secret = test_secret(4);
-  execution.lease_expires_at = kNow + 10ms;
-  execution.attempt_ends_by = kNow + 11ms;
-  execution.run = {5, 4, 3, 2, kNow + 12ms, test_id(5), {{6, {1, 2, 3, 4, 5, 6, 7, 8}, Status::pending}}};
-  execution.awaited = true;
   return execution;
 }
 

@@ -1,5 +1,4 @@
-// The fields of core/fields.h as columns: their names and types, binding them, and reading them back. A group is spread
-// over columns "group_part"; one that is absent is NULL in all of them.
+// Columns of SQLite's tables: the names and types of the fields of core/fields.h, binding them, and reading them back.
 #pragma once
 
 #include <optional>
@@ -7,62 +6,36 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/fields.h"
+#include "store/columns.h"
 #include "store/sqlite/connection.h"
 
 namespace hapax::sqlite {
 
-template <class Value>
-struct Optional : std::false_type {
-  using Held = Value;
-};
-template <class Value>
-struct Optional<std::optional<Value>> : std::true_type {
-  using Held = Value;
+// The columns of what `list` visits, but for lists: failed attempts have a table of their own, and the turns that a run
+// remembers are bound by the caller.
+struct ColumnNames {
+  std::vector<std::string> names, definitions;  // "worker", "worker TEXT NOT NULL"
 };
 
-// No columns: failed attempts have a table of their own, and the turns that a run remembers are bound by the caller.
 template <class Value>
-constexpr bool kIsList = false;
-template <class Item>
-constexpr bool kIsList<std::vector<Item>> = true;
+constexpr const char* type_of() {
+  if constexpr (std::is_same_v<Value, std::string>) return "TEXT";
+  if constexpr (std::is_same_v<Value, double>) return "REAL";
+  if constexpr (requires(Value value) { value.bytes; }) return "BLOB";
+  return "INTEGER";
+}
 
-// Collects "name TYPE NOT NULL" of each column.
-class ColumnNames {
- public:
-  template <class Value>
-  void operator()(const Field& field, const Value&) {
-    add<Value>(std::string(field.name), false);
-  }
-
-  std::vector<std::string> names, definitions;
-
- private:
-  template <class Value>
-  void add(const std::string& name, bool nullable) {
-    using Held = typename Optional<Value>::Held;
-    const bool may_be_null = nullable || Optional<Value>::value;
-    if constexpr (kIsList<Held>) {
-      return;
-    } else if constexpr (Described<Held>) {
-      Held group{};
-      fields([&]<class Part>(const Field& part,
-                             const Part&) { add<Part>(name + "_" + std::string(part.name), may_be_null); },
-             group);
-    } else {
-      names.push_back(name);
-      definitions.push_back(name + " " + type_of<Held>() + (may_be_null ? "" : " NOT NULL"));
+template <class List>
+ColumnNames columns_of(List list) {
+  ColumnNames columns;
+  spread_all(list, [&]<class Value>(const std::string& name, std::type_identity<Value>, bool nullable) {
+    if constexpr (!kIsList<Value>) {
+      columns.names.push_back(name);
+      columns.definitions.push_back(name + " " + type_of<Value>() + (nullable ? "" : " NOT NULL"));
     }
-  }
-
-  template <class Value>
-  static const char* type_of() {
-    if constexpr (std::is_same_v<Value, std::string>) return "TEXT";
-    if constexpr (std::is_same_v<Value, double>) return "REAL";
-    if constexpr (requires(Value value) { value.bytes; }) return "BLOB";
-    return "INTEGER";
-  }
-};
+  });
+  return columns;
+}
 
 // Binds the columns of what it visits, in order.
 class BindColumns {

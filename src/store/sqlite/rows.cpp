@@ -17,14 +17,6 @@ std::string joined(const std::vector<std::string>& parts, std::string_view befor
   return out;
 }
 
-template <class List>
-ColumnNames columns_of(List list) {
-  ColumnNames columns;
-  const Execution any;
-  list(columns, any);
-  return columns;
-}
-
 // The order of the columns in the table: what finishing reads comes first, what only readers want comes last.
 const auto kState = [](auto&& visit, auto& e) { state_fields(visit, e); };
 const auto kRuling = [](auto&& visit, auto& e) { ruling_fields(visit, e); };
@@ -39,6 +31,7 @@ std::string executions_table() {
 CREATE TABLE hapax_executions (
   seq INTEGER PRIMARY KEY,
   queue_no INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
   parked INTEGER NOT NULL DEFAULT 0,    -- pending, but its concurrency key has no free slot
   due_at INTEGER,                       -- when sweeping has something to do here
   failures INTEGER NOT NULL DEFAULT 0,  -- rows in hapax_failed_attempts
@@ -57,14 +50,14 @@ CREATE TABLE hapax_executions (
 }
 
 const std::string kStateColumns =
-    fmt::format("e.seq, e.queue_no, e.failures, e.state_sum, {}, {}", joined(columns_of(kState).names, "e."),
+    fmt::format("e.seq, e.queue_no, e.kind, e.failures, e.state_sum, {}, {}", joined(columns_of(kState).names, "e."),
                 joined(columns_of(kRuling).names, "e."));
 const std::string kAllColumns =
     fmt::format("{}, {}, e.fact_sum, coalesce(e.input, (SELECT l.input FROM hapax_large_inputs l WHERE l.seq = e.seq))",
                 kStateColumns, joined(columns_of(kTelling).names, "e."));
 
 const std::string kInsertExecution = [] {
-  std::vector<std::string> columns = {"seq",       "queue_no", "due_at",   "run_in_ms",
+  std::vector<std::string> columns = {"seq",       "queue_no", "kind",     "due_at", "run_in_ms",
                                       "state_sum", "fact_sum", "key_hash", "input"};
   for (const ColumnNames& part : {columns_of(kState), columns_of(kRuling), columns_of(kTelling)}) {
     columns.insert(columns.end(), part.names.begin(), part.names.end());
@@ -95,12 +88,13 @@ int read_state_columns(const Run& run, Row& row) {
   Execution& e = row.execution;
   row.seq = run.int64(0);
   row.queue_no = run.int64(1);
-  row.failures = run.int32(2);
-  int column = 4;
+  e.kind = static_cast<Kind>(run.int32(2));
+  row.failures = run.int32(3);
+  int column = 5;
   ReadColumns read(run, column);
   state_fields(read, e);
   ruling_fields(read, e);
-  e.damaged = !matches(run, 3, checksum_of_state(e));
+  e.damaged = !matches(run, 4, checksum_of_state(e));
   row.stored_run_at = e.run_at;
   row.stored_lease_end = e.lease_expires_at;
   return column;
@@ -121,7 +115,7 @@ void read_all(const Run& run, Row& row) {
 void bind_new(Run& run, const Row& row) {
   const Execution& e = row.execution;
   const bool is_large = e.input.size() > kLargeInput;
-  run.bind(row.seq).bind(row.queue_no).bind(e.due_at()).bind(row.run_in);
+  run.bind(row.seq).bind(row.queue_no).bind(e.kind).bind(e.due_at()).bind(row.run_in);
   run.bind(std::int64_t{checksum_of_state(e)}).bind(std::int64_t{checksum_of_facts(e)});
   e.idempotency_key ? run.bind(key_hash(*e.idempotency_key)) : run.bind(std::nullopt);
   is_large ? run.bind(std::nullopt) : run.bind(e.input);

@@ -1,6 +1,7 @@
 #include "store/sqlite/run_tables.h"
 
 #include "core/checksum.h"
+#include "store/packed_fields.h"
 #include "store/sqlite/columns.h"
 
 namespace hapax::sqlite {
@@ -47,14 +48,18 @@ void RunTables::load(Row& row) {
   RunState& state = row.execution.run;
   int column = 0;
   fields(ReadColumns(run, column), state);
-  state.committed = unpack_turns(run.blob(column));
+  FieldUnpacker committed(run.blob(column));
+  committed.read(state.committed);
+  if (!committed.ended_well()) row.execution.damaged = true;
 }
 
 namespace {
 
 void store_run_state(Run run, const Row& row) {
   const RunState& state = row.execution.run;
-  const std::string committed = pack(state.committed);
+  FieldPacker packer;
+  packer.write(state.committed);
+  const std::string committed = packer.take();
   fields(BindColumns(run), state);
   run.bind_blob(committed).bind(row.seq).done();
 }

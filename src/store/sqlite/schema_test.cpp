@@ -77,10 +77,10 @@ TEST_F(SqliteFile, TextFileIsRefusedAsNoDatabase) {
 
 // The tables of an application, with names that a careless library would take for its own.
 constexpr const char* kApplication = R"sql(
-CREATE TABLE hapax_events (id INTEGER PRIMARY KEY, title TEXT NOT NULL);
-CREATE TABLE hapax_queues (name TEXT);
-CREATE INDEX hapax_ready ON hapax_events (title);
-INSERT INTO hapax_events (title) VALUES ('launch');
+CREATE TABLE events (id INTEGER PRIMARY KEY, title TEXT NOT NULL);
+CREATE TABLE queues (name TEXT);
+CREATE INDEX ready ON events (title);
+INSERT INTO events (title) VALUES ('launch');
 PRAGMA user_version = 3;
 PRAGMA application_id = 42;
 )sql";
@@ -88,9 +88,9 @@ PRAGMA application_id = 42;
 void expect_application_untouched(Connection& connection) {
   EXPECT_EQ(connection.read_integer("PRAGMA user_version"), 3);
   EXPECT_EQ(connection.read_integer("PRAGMA application_id"), 42);
-  EXPECT_EQ(connection.read_integer("SELECT count(*) FROM hapax_events WHERE title = 'launch'"), 1);
-  EXPECT_EQ(connection.read_integer("SELECT count(*) FROM hapax_events"), 1);
-  EXPECT_EQ(connection.read_integer("SELECT count(*) FROM hapax_queues"), 0);
+  EXPECT_EQ(connection.read_integer("SELECT count(*) FROM events WHERE title = 'launch'"), 1);
+  EXPECT_EQ(connection.read_integer("SELECT count(*) FROM events"), 1);
+  EXPECT_EQ(connection.read_integer("SELECT count(*) FROM queues"), 0);
 }
 
 TEST_F(SqliteFile, OfAnApplicationGetsOurTablesAndKeepsItsOwn) {
@@ -110,7 +110,7 @@ TEST_F(SqliteFile, AnApplicationMayMigrateItsOwnTablesAtAnyTime) {
   connect()->exec(kApplication);
   auto store = open();
   store->submit(std::vector<Submission>{Task().id(test_id(1))});
-  connect()->exec("BEGIN; ALTER TABLE hapax_events ADD COLUMN at INTEGER; PRAGMA user_version = 4; COMMIT");
+  connect()->exec("BEGIN; ALTER TABLE events ADD COLUMN at INTEGER; PRAGMA user_version = 4; COMMIT");
   EXPECT_TRUE(store->find("default", test_id(1)));
   store->submit(std::vector<Submission>{Task().id(test_id(2))});
   store.reset();
