@@ -50,12 +50,30 @@ Execution running() {
 
 TEST(WriteExecution, APendingTaskHasAllMembersAndNullsForWhatIsNotThere) {
   const Json json = written(write_execution, task());
-  EXPECT_EQ(names(json), (std::vector<std::string>{"id",         "kind",       "namespace",        "type",
-                                                   "queue",      "status",     "idempotency_key",  "input",
-                                                   "priority",   "attempt",    "max_attempts",     "retry",
-                                                   "timeout",    "deadline",   "concurrency_key",  "run_at",
-                                                   "created_at", "started_at", "completed_at",     "cancel_requested",
-                                                   "input_hash", "worker",     "lease_expires_at", "attempts"}));
+  EXPECT_EQ(names(json), (std::vector<std::string>{"id",
+                                                   "kind",
+                                                   "namespace",
+                                                   "type",
+                                                   "queue",
+                                                   "status",
+                                                   "idempotency_key",
+                                                   "priority",
+                                                   "max_attempts",
+                                                   "retry",
+                                                   "timeout",
+                                                   "created_at",
+                                                   "concurrency_key",
+                                                   "input_hash",
+                                                   "input",
+                                                   "run_at",
+                                                   "attempt",
+                                                   "deadline",
+                                                   "attempts",
+                                                   "started_at",
+                                                   "completed_at",
+                                                   "cancel_requested",
+                                                   "worker",
+                                                   "lease_expires_at"}));
   for (const char* name : {"idempotency_key", "timeout", "deadline", "started_at", "completed_at", "worker"}) {
     EXPECT_TRUE(json.find(name)->is(Json::Kind::null)) << name;
   }
