@@ -17,7 +17,8 @@
 
 namespace hapax {
 
-// Stored by number, as every enumeration here and in identity.h and workflow.h that is stored: do not change the numbers.
+// Stored by number, as every enumeration here and in identity.h and workflow.h that is stored: do not change the
+// numbers.
 enum class Kind : std::uint8_t { task = 0, workflow = 1 };
 
 enum class Status : std::uint8_t {

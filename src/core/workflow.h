@@ -65,10 +65,19 @@ struct Event {
 std::string_view to_string(Event::Kind kind);
 std::optional<Event::Kind> parse_event_kind(std::string_view text);
 
-    // The outcomes of steps.
-    closed = 6,  // of a task or child: `status`, and `value` (its result) or `error`
-    fired = 7,   // a sleep has ended, or a wait has timed out
-    signal = 8,  // `name`, `value`; of step 0 as long as no step waits for it
+constexpr bool is_command(Event::Kind kind) {
+  switch (kind) {
+    case Event::Kind::task:
+    case Event::Kind::sleep:
+    case Event::Kind::wait_signal:
+    case Event::Kind::child:
+    case Event::Kind::side_effect:
+    case Event::Kind::version: return true;
+    default: return false;
+  }
+}
+// For a task or child: the step shares an earlier execution by its identity. The command's `status` is the status of
+// that execution when the step found it; a step with its own execution has none.
 constexpr bool stands_for_before(const Event& event) { return is_command(event.kind) && event.status.has_value(); }
 constexpr bool is_of_step(Event::Kind kind) {  // what came of one
   return kind == Event::Kind::closed || kind == Event::Kind::fired || kind == Event::Kind::signal;
@@ -89,10 +98,7 @@ void remember_turn(Execution& run);
 // The answer to a turn that was committed before. Absent: it is not remembered.
 std::optional<Status> answer_before(const Execution& run, const LeaseToken& turn);
 
-    // The outcomes of steps.
-    closed = 6,  // of a task or child: `status`, and `value` (its result) or `error`
-    fired = 7,   // a sleep has ended, or a wait has timed out
-    signal = 8,  // `name`, `value`; of step 0 as long as no step waits for it
+// The workflow id of a child or a fork that was given none.
 std::string child_workflow_id(const ExecutionId& run, std::int32_t step);
 std::string fork_workflow_id(std::string_view workflow_id, std::string_view request_key);
 

@@ -64,7 +64,8 @@ class WriteShown {
   JsonWriter& out_;
 };
 
-// Reads what is there; a member that is absent or null leaves its field as it is. Throws Failure::corrupt, as read_member.h says.
+// Reads what is there; a member that is absent or null leaves its field as it is. Throws Failure::corrupt, as
+// read_member.h says.
 class ReadShown {
  public:
   explicit ReadShown(const Json& document) : document_(document) {}

@@ -1,4 +1,5 @@
-// Values of which every field that core/fields.h lists differs from its default: whatever forgets a field cannot give them back.
+// Values of which every field that core/fields.h lists differs from its default: whatever forgets a field cannot give
+// them back.
 #pragma once
 
 #include <optional>
