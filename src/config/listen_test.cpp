@@ -33,7 +33,7 @@ TEST(Listen, SaysWhatIsWrong) {
   EXPECT_THAT(refused(":7373"), HasSubstr("host is missing"));
   EXPECT_THAT(refused("example.org:7373"), HasSubstr("must be an IP address"));
   EXPECT_THAT(refused("::1:7373"), HasSubstr("IPv6 in brackets"));
-  EXPECT_THAT(refused("[nonsense]:7373"), HasSubstr("no IPv6 address"));
+  EXPECT_THAT(refused("[nonsense]:7373"), HasSubstr("not an IPv6 address"));
 }
 
 }  // namespace

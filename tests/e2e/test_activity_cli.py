@@ -59,7 +59,7 @@ def test_a_definition_that_is_wrong_names_the_flag(command, tmp_path):
         (["a", "--workflow", "w", "--cron", "@daily", "--input", "{"], "--input is not JSON"),
         (["a:b", "--workflow", "w", "--cron", "@daily"], "ID "),
         (["a", "--file", "bad.json"], "/trigger/cron/expression"),
-        (["a", "--file", "bad.json", "--cron", "@daily"], "--file says everything"),
+        (["a", "--file", "bad.json", "--cron", "@daily"], "--file replaces the other flags"),
         (["a", "--file", "nowhere.json"], "cannot read nowhere.json"),
     ):
         ended = command.run("activities", "put", *arguments)
