@@ -94,24 +94,33 @@ std::string base64_bytes(std::string_view text) {
   return out;
 }
 
-// The Content-Type decides whether data arrives as JSON, as text or as Base64, and does not count. So text that spells
-// JSON is that JSON.
-Json normal_data(Json value) {
-  while (value.is(Json::Kind::string)) {
-    try {
-      value = parse_json(value.text);
-    } catch (const InvalidJson&) {
-      break;
-    }
+// The media type in lower case, without its parameters.
+std::string media_type(std::string_view content_type) {
+  std::string type(content_type.substr(0, content_type.find(';')));
+  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.pop_back();
+  for (char& c : type) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return type;
+}
+
+bool is_json_type(std::string_view type) {
+  return type == "application/json" || type == "text/json" || type.ends_with("+json");
+}
+
+// Text that spells JSON is that JSON: whether a body comes as JSON or as text is up to its Content-Type, which does
+// not count.
+Json read_text_data(std::string_view text) {
+  try {
+    return parse_json(text);
+  } catch (const InvalidJson&) {
+    return make_string(text);
   }
-  return value;
 }
 
 // Bytes that are UTF-8 are text. Nothing for others.
-std::optional<Json> normal_base64(std::string_view text) {
+std::optional<Json> read_base64_data(std::string_view text) {
   const std::string bytes = base64_bytes(text);
   if (!is_valid_utf8(bytes)) return std::nullopt;
-  return normal_data(make_string(bytes));
+  return read_text_data(bytes);
 }
 
 void check_data(FieldReader& reader) {
@@ -126,17 +135,9 @@ void check_data(FieldReader& reader) {
 
 // ---- binary mode
 
-// The media type in lower case, without its parameters.
-std::string media_type(std::string_view content_type) {
-  std::string type(content_type.substr(0, content_type.find(';')));
-  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) type.pop_back();
-  for (char& c : type) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return type;
-}
-
 std::pair<std::string, Json> read_data(std::string_view content_type, std::string_view body) {
   const std::string type = media_type(content_type);
-  if (type == "application/json" || type == "text/json" || type.ends_with("+json")) {
+  if (is_json_type(type)) {
     try {
       return {"data", parse_json(body)};
     } catch (const InvalidJson& error) {
@@ -214,8 +215,13 @@ EventHash CloudEvent::hash() const {
                  subject ? make_string(*subject) : Json()};
   const Json* base64 = document.find("data_base64");
   std::optional<Json> normal;
-  if (const Json* value = data()) normal = normal_data(*value);
-  if (base64 != nullptr) normal = normal_base64(base64->text);
+  if (const Json* value = data()) {
+    // A string among JSON is a string: "1" is not 1. One of another type is the text of the body.
+    const Json* type = document.find("datacontenttype");
+    const bool is_text = value->is(Json::Kind::string) && type != nullptr && !is_json_type(media_type(type->text));
+    normal = is_text ? read_text_data(value->text) : *value;
+  }
+  if (base64 != nullptr) normal = read_base64_data(base64->text);
   if (normal) {
     parts.items.insert(parts.items.end(), {make_string("data"), *std::move(normal)});
   } else if (base64 != nullptr) {

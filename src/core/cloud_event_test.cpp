@@ -192,6 +192,20 @@ TEST(EventHash, IsOfTypeSourceSubjectAndData) {
   EXPECT_NE(hash(begin + R"(,"data":"YQ=="})"), hash(begin + R"(,"data_base64":"YQ=="})"));
 }
 
+TEST(EventHash, AJsonStringIsNotWhatItSpells) {
+  const auto hash = [](const std::string& data) {
+    return CloudEvent::parse(parse_json(R"({"specversion":"1.0","id":"e1","type":"t","source":"/s",)" + data + "}"))
+        .hash();
+  };
+  for (const std::string value : {"1", "true", "null", R"({"a":1})"}) {
+    const std::string text = canonical_json(parse_json(value));
+    std::string quoted;
+    append_json_string(quoted, text);
+    EXPECT_NE(hash("\"data\":" + value), hash("\"data\":" + quoted)) << value;
+    EXPECT_EQ(hash("\"data\":" + value), hash("\"datacontenttype\":\"text/plain\",\"data\":" + quoted)) << value;
+  }
+}
+
 TEST(EventHash, IsTheSameWithWhateverContentTypeTheBodyComes) {
   const auto hash = [](std::string_view type, std::string_view body) {
     return read_binary_event({{"specversion", "1.0"}, {"id", "e1"}, {"type", "t"}, {"source", "/s"}}, type, body)
