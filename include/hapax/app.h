@@ -79,6 +79,10 @@ class App {
     return *this;
   }
 
+  // Sets the limits of a queue and how long it keeps what is closed, in place of what was set before. The settings of
+  // hapax.toml win. Whether the queue is paused stays as it is.
+  App& configure_queue(const std::string& queue, const QueueOptions& options);
+
   // Starts a workflow and returns when that is durable. The workflow id is its identity: if it was started before,
   // nothing happens and the handle is the existing one's, unless options.reuse says otherwise. options.key is not for
   // workflows.
@@ -162,6 +166,19 @@ class App {
     return submit_json_in(connection, type, to_json(input), options);
   }
 
+  // Starts a workflow inside a transaction of the caller's own, as submit_in() does: it runs if and only if the caller
+  // commits. Started again under its workflow id, in this transaction or a later one, it is the same workflow.
+  template <class Input = std::nullptr_t>
+  WorkflowHandle start_in(sqlite3* connection, std::string_view type, std::string_view workflow_id,
+                          const Input& input = {}, const SubmitOptions& options = {}) {
+    return start_json_in(connection, type, workflow_id, to_json(input), options);
+  }
+  template <class Input = std::nullptr_t>
+  WorkflowHandle start_in(pg_conn* connection, std::string_view type, std::string_view workflow_id,
+                          const Input& input = {}, const SubmitOptions& options = {}) {
+    return start_json_in(connection, type, workflow_id, to_json(input), options);
+  }
+
   // The task of that id, wherever it was submitted. Throws TaskNotFound if there is none.
   Handle find(std::string_view id);
 
@@ -185,6 +202,10 @@ class App {
                             const SubmitOptions& options = {});
   void start_json_async(std::string_view type, std::string_view workflow_id, std::string input_json,
                         const SubmitOptions& options, Started started);
+  WorkflowHandle start_json_in(sqlite3* connection, std::string_view type, std::string_view workflow_id,
+                               std::string input_json, const SubmitOptions& options = {});
+  WorkflowHandle start_json_in(pg_conn* connection, std::string_view type, std::string_view workflow_id,
+                               std::string input_json, const SubmitOptions& options = {});
 
  protected:
   explicit App(std::shared_ptr<detail::AppState> state) : state_(std::move(state)) {}

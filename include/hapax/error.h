@@ -1,27 +1,60 @@
 // What the library throws, and what a handler may throw.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace hapax {
 
+// What an error says beside its code and message, as the HTTP API's error bodies do. Empty where it does not apply.
+struct ErrorDetails {
+  std::string pointer = {};    // what is wrong in the request, as a JSON Pointer: "/max_attempts", "/retry/factor"
+  std::string parameter = {};  // or the name of it, where the HTTP API has it in the path or query: "name", "limit"
+  std::string header = {};     // or in a header: "Idempotency-Key" for a request key
+
+  // TaskAlreadyExists, TaskAlreadyCompleted and IdempotencyConflict (and the same of Workflow): what is there already.
+  std::string existing_execution_id = {};
+  std::string status = {};
+  std::optional<std::chrono::system_clock::time_point> completed_at = {};  // TaskAlreadyCompleted
+  std::optional<std::string> result_json = {};                             // likewise, if it has a result
+
+  // IdempotencyConflict: of this request and of what is there, as "sha256:…".
+  std::string input_hash = {}, existing_input_hash = {};
+};
+
 // A request to Hapax failed. `code` is the error code of the HTTP API: IdempotencyConflict, TaskAlreadyExists,
-// TaskAlreadyCompleted, InvalidRequest, TaskNotFound, StoreUnavailable, … what() is a sentence for people.
+// TaskAlreadyCompleted, InvalidRequest, TaskNotFound, StoreUnavailable, … what() is a sentence for people. It is the
+// same on a store and on a server.
 class Error : public std::runtime_error {
  public:
-  Error(std::string code, const std::string& message, bool safe_to_retry = false)
-      : std::runtime_error(message), code_(std::move(code)), safe_to_retry_(safe_to_retry) {}
+  Error(std::string code, const std::string& message, ErrorDetails details = {}, bool safe_to_retry = false)
+      : std::runtime_error(message),
+        code_(std::move(code)),
+        details_(std::move(details)),
+        safe_to_retry_(safe_to_retry) {}
 
   const std::string& code() const { return code_; }
+  const ErrorDetails& details() const { return details_; }
+
+  // Of the details, by themselves.
+  const std::string& pointer() const { return details_.pointer; }
+  const std::string& existing_execution_id() const { return details_.existing_execution_id; }
+  const std::string& status() const { return details_.status; }
+  const std::optional<std::chrono::system_clock::time_point>& completed_at() const { return details_.completed_at; }
+  const std::optional<std::string>& result_json() const { return details_.result_json; }
+  const std::string& input_hash() const { return details_.input_hash; }
+  const std::string& existing_input_hash() const { return details_.existing_input_hash; }
 
   // The same call may work later, and with an idempotency key it cannot do the work twice.
   bool safe_to_retry() const { return safe_to_retry_; }
 
  private:
   std::string code_;
+  ErrorDetails details_;
   bool safe_to_retry_;
 };
 
@@ -51,15 +84,12 @@ class StepFailed : public Error {
  public:
   StepFailed(std::string code, std::string status, std::string type, std::string message, const std::string& what,
              std::int32_t step = 0, std::string name = {}, std::string pointer = {})
-      : Error(std::move(code), what),
-        status_(std::move(status)),
+      : Error(std::move(code), what, {.pointer = std::move(pointer), .status = std::move(status)}),
         type_(std::move(type)),
         message_(std::move(message)),
         step_(step),
-        name_(std::move(name)),
-        pointer_(std::move(pointer)) {}
+        name_(std::move(name)) {}
 
-  const std::string& status() const { return status_; }
   const std::string& type() const { return type_; }
   const std::string& message() const { return message_; }
 
@@ -67,12 +97,11 @@ class StepFailed : public Error {
   const std::string& name() const {
     return name_;
   }  // the type of the task or child, the name of the signal or side effect
-  const std::string& pointer() const { return pointer_; }
 
  private:
-  std::string status_, type_, message_;
+  std::string type_, message_;
   std::int32_t step_;
-  std::string name_, pointer_;
+  std::string name_;
 };
 
 // For handlers: throw it when trying again is useless (the card was declined). The task fails at once, whatever

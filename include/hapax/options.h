@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hapax {
@@ -18,10 +19,46 @@ struct OpenOptions {
   std::string token = {};  // for http://: sent as the bearer token
 };
 
+struct RetryOptions {
+  std::optional<Milliseconds> initial = {};  // the pause after the first failure (1 s)
+  std::optional<double> factor = {};         // how it grows (2)
+  std::optional<Milliseconds> max = {};      // and where it stops growing (60 s)
+};
+
+// What makes two submissions the same: "strict" (the input), "contextual" (named fields of the input), "always_unique"
+// (nothing does), "caller_provided" (the key, which must be there). By its name, or by one of the functions below.
+struct IdentityOption {
+  IdentityOption(const char* name) : strategy(name) {}
+  IdentityOption(std::string name) : strategy(std::move(name)) {}
+  IdentityOption(std::string name, std::vector<std::string> pointers)
+      : strategy(std::move(name)), fields(std::move(pointers)) {}
+
+  std::string strategy;
+  std::vector<std::string> fields = {};  // JSON Pointers, for "contextual"
+};
+
+inline IdentityOption strict() { return {"strict"}; }
+inline IdentityOption always_unique() { return {"always_unique"}; }
+inline IdentityOption caller_provided() { return {"caller_provided"}; }
+template <class... Fields>
+IdentityOption contextual(Fields... fields) {
+  return {"contextual", {std::string(std::move(fields))...}};
+}
+
 // Of a task type, when it is declared to the app. `queue` is where it waits unless the submission says otherwise, and
 // where App::work() claims it.
+//
+// The rest is kept with the type, for its submissions from anywhere, until a program declares something else. Those of
+// hapax.toml and of the API win; `hapax types show` says what decides. Only `identity` changes what is the same. A task
+// that is declared without any of these leaves the type as it is.
 struct TaskOptions {
   std::string queue = "default";
+  std::optional<std::int32_t> max_attempts = {};
+  RetryOptions retry = {};
+  std::optional<Milliseconds> timeout = {};  // of one attempt
+  std::optional<IdentityOption> identity = {};
+  std::optional<std::vector<std::string>> identity_fields = {};  // as in SubmitOptions
+  std::optional<std::string> reuse = {};                         // likewise
 };
 
 // Of a workflow type, likewise.
@@ -29,10 +66,26 @@ struct WorkflowOptions {
   std::string queue = "default";
 };
 
-struct RetryOptions {
-  std::optional<Milliseconds> initial = {};  // the pause after the first failure (1 s)
-  std::optional<double> factor = {};         // how it grows (2)
-  std::optional<Milliseconds> max = {};      // and where it stops growing (60 s)
+// How long something is kept: a duration, or std::chrono's days as 30d.
+struct Retention {
+  template <class Rep, class Period>
+  Retention(std::chrono::duration<Rep, Period> duration) : length(std::chrono::duration_cast<Milliseconds>(duration)) {}
+  Retention(std::chrono::day days) : length(std::chrono::days(static_cast<unsigned>(days))) {}
+
+  Milliseconds length;
+};
+
+// Of a queue. What is absent is as the server has it.
+//
+//   app.configure_queue("payments", {.retention = 30d, .rate_limit = "100/sec"});
+struct QueueOptions {
+  std::optional<Retention> retention = {};     // of closed tasks; 0: they are deleted as they close
+  std::optional<std::string> rate_limit = {};  // "100/sec", "500/min", "10000/hour", "5/day"
+  std::optional<std::int64_t> burst = {};      // how many may start at once; with a rate limit
+  std::optional<std::int32_t> max_running = {};
+  std::optional<std::int32_t> concurrency_limit = {};  // of tasks with one concurrency key (1)
+  std::optional<Milliseconds> cancel_grace = {};       // from the request to the end of a running task
+  std::optional<Milliseconds> idempotency_ttl = {};
 };
 
 // Of one submission. The type's settings decide what is absent, then the queue's, then the server's.
@@ -41,7 +94,7 @@ struct SubmitOptions {
   std::optional<std::string> scope = {};  // "type" (default), "queue", "global", or a custom name
   std::optional<std::string> queue = {};
 
-  std::optional<std::string> identity = {};  // "caller_provided", "strict", "contextual", "always_unique"
+  std::optional<IdentityOption> identity = {};
   std::optional<std::vector<std::string>> identity_fields = {};  // JSON Pointers, for "contextual"
   std::optional<std::string> reuse = {};                         // "allow_failed", "reject", "allow_closed", "replace"
   std::optional<std::string> on_duplicate = {};  // "return", or "error": throw TaskAlreadyExists, TaskAlreadyCompleted

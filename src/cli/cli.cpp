@@ -10,6 +10,7 @@
 #include "cli/terminal_text.h"
 #include "client/remote_engine.h"
 #include "config/nearest.h"
+#include "core/field.h"
 #include "core/secret.h"
 
 namespace hapax {
@@ -113,6 +114,8 @@ int run_action(const Action& action, const Program& program) {
     return fail(error, kUsage);
   } catch (const BadUrl& error) {
     return fail(error, kUsage);
+  } catch (const InvalidField& error) {
+    return fail(std::runtime_error(error.sentence()), kUsage);
   } catch (const RemoteRefusal& refusal) {
     return fail(refusal, exit_code_of(refusal));
   } catch (const DecidedByFile& refusal) {

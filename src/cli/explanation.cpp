@@ -30,6 +30,7 @@ std::string reason_for(const ExplanationFacts& facts) {
   switch (facts.type.identity.source) {
     case TypeIdentity::Source::file: return fmt::format("as '{}' is declared in the configuration file", type);
     case TypeIdentity::Source::api: return fmt::format("as '{}' is declared by its settings", type);
+    case TypeIdentity::Source::code: return fmt::format("as '{}' is declared in a program's code", type);
     case TypeIdentity::Source::declared:
       return fmt::format("because '{}' is declared and names no identity of its own", type);
     case TypeIdentity::Source::undeclared: break;

@@ -46,7 +46,7 @@ ListFilter filter_of(const ListFlags& flags, const std::string& name_space) {
   filter.kind = flags.workflows ? Kind::workflow : Kind::task;
   if (flags.queue) require_name("--queue", *flags.queue);
   if (flags.type) require_name("--type", *flags.type);
-  if (flags.key) require_utf8("--key", *flags.key);
+  if (flags.key) require_workflow_id("--key", *flags.key);
   filter.queue = flags.queue;
   filter.type = flags.type;
   filter.idempotency_key = flags.key;

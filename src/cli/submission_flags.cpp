@@ -13,7 +13,7 @@
 #include "core/field.h"
 #include "core/json_writer.h"
 #include "core/name.h"
-#include "http/parse_request.h"
+#include "wire/read_request.h"
 
 namespace hapax {
 
@@ -200,7 +200,7 @@ SubmitRequest SubmissionFlags::request(const Program& program) const {
   require_utf8("TYPE", type_);
   const Json document = parse_json(this->document(program));
   try {
-    return http::parse_submit(document, "", kind_);
+    return wire::read_submit(document, "", kind_);
   } catch (const InvalidField& error) {
     refuse(error, document);
   }

@@ -41,6 +41,7 @@ std::string describe_identity(const TypeIdentity& identity) {
   switch (identity.source) {
     case TypeIdentity::Source::file: return fmt::format("{}, stated in the configuration file", strategy);
     case TypeIdentity::Source::api: return fmt::format("{}, stated by its settings", strategy);
+    case TypeIdentity::Source::code: return fmt::format("{}, stated in a program's code", strategy);
     case TypeIdentity::Source::declared:
       return fmt::format("{}: it is declared and states none (steps of workflows: {})", strategy,
                          to_string(identity.of_steps()));
@@ -65,6 +66,7 @@ void print(const Program& program, const TypeFlags& flags, const TypeView& type)
                                                    {"identity", describe_identity(type.identity)},
                                                    {"settings", settings.empty() ? "none" : settings}};
   if (!type.from_file.empty()) fields.emplace_back("from the file", fmt::format("{}", fmt::join(type.from_file, " ")));
+  if (!type.from_code.empty()) fields.emplace_back("from code", fmt::format("{}", fmt::join(type.from_code, " ")));
   program.out << render_fields(Paint::of(program), fields) << std::flush;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/check_request.h"
 #include "wire/activity.h"
 #include "wire/header.h"
 
@@ -35,6 +36,7 @@ ActivityView RemoteActivities::read(const Exchanged& exchanged) const {
 }
 
 std::optional<ActivityView> RemoteActivities::find(const std::string&, const std::string& id) {
+  check_activity(id);
   const Exchanged exchanged = server_.get(path_of(id));
   if (exchanged.not_found()) return {};
   exchanged.require();
@@ -51,6 +53,8 @@ ActivitiesPage RemoteActivities::list(const std::string&, const std::string& aft
 }
 
 ActivityView RemoteActivities::put(const std::string&, const std::string& id, const ActivitySettings& settings) {
+  check_activity(id);
+  check(settings);
   const Exchanged exchanged = server_.put(path_of(id), settings.to_json());
   if (exchanged.status != 201) exchanged.require();
   return read(exchanged);
@@ -58,6 +62,7 @@ ActivityView RemoteActivities::put(const std::string&, const std::string& id, co
 
 // Not repeated: a second one would find nothing to remove and report that.
 bool RemoteActivities::remove(const std::string&, const std::string& id) {
+  check_activity(id);
   const Exchanged exchanged = server_.exchange({.method = "DELETE", .path = path_of(id)}, Repeat::no);
   if (exchanged.not_found()) return false;
   exchanged.require(204);
@@ -65,6 +70,7 @@ bool RemoteActivities::remove(const std::string&, const std::string& id) {
 }
 
 std::optional<ActivityView> RemoteActivities::set_paused(const std::string&, const std::string& id, bool paused) {
+  check_activity(id);
   const Exchanged exchanged = server_.post(path_of(id, paused ? "pause" : "unpause"), "");
   if (exchanged.not_found()) return {};
   exchanged.require();
@@ -73,6 +79,7 @@ std::optional<ActivityView> RemoteActivities::set_paused(const std::string&, con
 
 std::optional<RunsPage> RemoteActivities::runs(const std::string&, const std::string& id, const std::string& cursor,
                                                std::int32_t limit) {
+  check_activity(id);
   QueryText query;
   query.add("limit", std::to_string(limit));
   if (!cursor.empty()) query.add("cursor", cursor);
@@ -87,9 +94,10 @@ std::optional<RunsPage> RemoteActivities::runs(const std::string&, const std::st
 void RemoteActivities::trigger(const std::string&, const std::string& id, const std::optional<std::string>& request_key,
                                Reply<std::optional<Triggered>> reply) {
   answer(reply, [&]() -> std::optional<Triggered> {
+    check_activity(id);
     HttpRequest request{.method = "POST", .path = path_of(id, "trigger")};
     if (request_key) {
-      require_request_key(*request_key);
+      check_control_key(*request_key);
       request.headers.push_back("Idempotency-Key: " + wire::write_key_header(*request_key));
     }
     const Exchanged exchanged = server_.exchange(std::move(request), request_key ? Repeat::yes : Repeat::no);
@@ -102,6 +110,7 @@ void RemoteActivities::trigger(const std::string&, const std::string& id, const 
 void RemoteActivities::backfill(const std::string&, const std::string& id, const Backfill& wanted,
                                 Reply<std::optional<std::vector<ActivityRun>>> reply) {
   answer(reply, [&]() -> std::optional<std::vector<ActivityRun>> {
+    check_activity(id);
     const Exchanged exchanged = server_.exchange(
         {.method = "POST", .path = path_of(id, "backfill"), .body = wire::write_backfill(wanted), .timeout = kPatience},
         wanted.force ? Repeat::no : Repeat::yes);

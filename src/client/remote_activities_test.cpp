@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "client/remote_engine.h"
+#include "core/field.h"
 #include "http/fake_engine.h"
 #include "http/server.h"
 
@@ -102,7 +103,7 @@ TEST_F(RemoteActivity, ATriggerUnderOneKeyIsOneRun) {
   EXPECT_TRUE(trigger(kOddId, "k")->created);
   EXPECT_FALSE(trigger(kOddId, "k")->created);
   EXPECT_TRUE(trigger(kOddId, std::nullopt)->created);
-  EXPECT_THROW(trigger(kOddId, "a\nb"), RemoteRefusal);
+  EXPECT_THROW(trigger(kOddId, "a\nb"), InvalidField);
 }
 
 TEST_F(RemoteActivity, TheServersRefusalsKeepTheirMessages) {
@@ -114,8 +115,8 @@ TEST_F(RemoteActivity, TheServersRefusalsKeepTheirMessages) {
     EXPECT_EQ(refusal.word(), "DecidedByFile");
   }
   remote().put(kSpace, "b", daily());
-  EXPECT_THROW(backfill("b", kNoon, kNoon - 1s), RemoteRefusal);
-  EXPECT_THROW(remote().runs(kSpace, "b", "x", 1), RemoteRefusal);
+  EXPECT_THROW(backfill("b", kNoon, kNoon - 1s), InvalidField);
+  EXPECT_THROW(remote().runs(kSpace, "b", "x", 1), InvalidField);
 }
 
 TEST_F(RemoteActivity, AConflictingEventIsAReceiptNotAFailure) {

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
 
 #include "client/remote_activities.h"
 #include "client/remote_server.h"
 #include "core/canonical_json.h"
+#include "core/name.h"
+#include "engine/check_request.h"
 #include "wire/event.h"
 #include "wire/header.h"
 #include "wire/read_answer.h"
@@ -62,6 +65,7 @@ class RemoteEngine final : public Engine {
   TypeView type(const std::string& name_space, const std::string& name) override;
   std::vector<TypeView> types(const std::string& name_space) override;
   TypeView put_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) override;
+  TypeView declare_type(const std::string& name_space, const std::string& name, const TypeSettings& settings) override;
   TypeView patch_type(const std::string& name_space, const std::string& name, const Json& patch) override;
 
   Activities& activities() override { return activities_; }
@@ -72,6 +76,7 @@ class RemoteEngine final : public Engine {
 
  private:
   std::vector<Claimed> read_claims(const HttpAnswer& answer) const;
+  void send(const std::vector<SubmitRequest>& requests, Reply<std::vector<SubmitResult>> reply);
   std::vector<SubmitResult> submit_now(const std::vector<SubmitRequest>& requests);
   SubmitResult submit_one(const SubmitRequest& request);
   QueueView read_queue(const Exchanged& exchanged) const;
@@ -104,15 +109,49 @@ SubmitResult read_submitted(const Exchanged& exchanged) {
   return wire::read_submit_result(exchanged.body);
 }
 
+// Those that break a rule, by their positions.
+using Refused = std::map<std::size_t, Refusal>;
+
+// Takes them out of the requests: some could not even be written as JSON.
+Refused take_refused(std::vector<SubmitRequest>& requests) {
+  Refused refused;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    try {
+      check(requests[i]);
+    } catch (const InvalidField& error) {
+      refused.emplace(i, to_refusal(error));
+    }
+  }
+  for (auto each = refused.rbegin(); each != refused.rend(); ++each) {
+    requests.erase(requests.begin() + static_cast<std::ptrdiff_t>(each->first));
+  }
+  return refused;
+}
+
+std::vector<SubmitResult> merge(std::vector<SubmitResult> results, const Refused& refused) {
+  for (const auto& [position, refusal] : refused) {
+    results.insert(results.begin() + static_cast<std::ptrdiff_t>(position), refusal);
+  }
+  return results;
+}
+
 // Each has an id before it is sent, so sent again after a lost answer it is the same submission.
-//
-// A single submission is sent without waiting, because the caller may have many in flight; several are one exchange,
-// which is worth a thread.
 void RemoteEngine::submit(const std::string&, std::vector<SubmitRequest> requests,
                           Reply<std::vector<SubmitResult>> reply) {
+  if (is_refused(reply, [&] { check_batch(requests.size()); })) return;
   for (SubmitRequest& request : requests) {
     if (!request.id) request.id = ids_.next(SystemClock().now());
   }
+  Refused refused = take_refused(requests);
+  if (refused.empty()) return send(requests, std::move(reply));
+  send(requests, [refused = std::move(refused), reply = std::move(reply)](Answer<std::vector<SubmitResult>> answer) {
+    hapax::answer(reply, [&] { return merge(std::move(answer).get(), refused); });
+  });
+}
+
+// A single submission is sent without waiting, because the caller may have many in flight; several are one exchange,
+// which is worth a thread.
+void RemoteEngine::send(const std::vector<SubmitRequest>& requests, Reply<std::vector<SubmitResult>> reply) {
   if (requests.size() != 1) {
     return answer(reply, [&] { return requests.empty() ? std::vector<SubmitResult>() : submit_now(requests); });
   }
@@ -151,6 +190,7 @@ std::vector<Claimed> RemoteEngine::read_claims(const HttpAnswer& http) const {
 }
 
 std::shared_ptr<Waiting> RemoteEngine::claim(ClaimCall call, Reply<std::vector<Claimed>> reply) {
+  if (is_refused(reply, [&] { check(call); })) return nullptr;
   HttpRequest request{.method = "POST", .path = "/v1/claims", .body = wire::write_claim_call(call)};
   if (call.wait <= Duration(0)) {
     answer(reply, [&] { return read_claims(server_.http().send(request)); });
@@ -178,6 +218,7 @@ std::size_t run_length(std::span<const Extension> extensions) {
 
 void RemoteEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) {
   answer(reply, [&] {
+    check(extensions);
     std::vector<ExtendOutcome> outcomes;
     for (std::span<const Extension> rest(extensions); !rest.empty();) {
       const auto part = rest.first(run_length(rest));
@@ -197,6 +238,7 @@ void RemoteEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vecto
 
 void RemoteEngine::finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) {
   answer(reply, [&] {
+    check(reports);
     std::vector<FinishOutcome> outcomes;
     for (std::span<const Report> rest(reports); !rest.empty();) {
       const auto part = rest.first(std::min(kMaxItems, rest.size()));
@@ -237,7 +279,7 @@ HttpRequest control_exchange(const ControlRequest& request) {
 
 void RemoteEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
   answer(reply, [&] {
-    require_request_key(request.request_key);
+    check(request);
     const Exchanged exchanged = server_.exchange(control_exchange(request));
     if (!exchanged.body.find("idempotency_replayed")) exchanged.throw_error();
     return wire::read_control_outcome(exchanged.body);
@@ -271,6 +313,7 @@ std::shared_ptr<Waiting> RemoteEngine::wait_closed(const std::string&, const Exe
 
 void RemoteEngine::commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) {
   answer(reply, [&] {
+    check(turns);
     const Exchanged exchanged = server_.post("/v1/claims/turns", wire::write_turns(turns));
     if (exchanged.status != 409) exchanged.require();  // 409: every lease is lost
     auto answered = wire::read_all(exchanged.body, "turns", wire::read_turn_outcome);
@@ -280,6 +323,7 @@ void RemoteEngine::commit_turns(std::vector<TurnRequest> turns, Reply<std::vecto
 }
 
 std::optional<Execution> RemoteEngine::find_workflow(const std::string&, const std::string& workflow_id) {
+  if (check_idempotency_key(workflow_id)) return {};  // no workflow can be called so
   const Exchanged exchanged = server_.get("/v1/workflows/" + wire::percent_encode(workflow_id));
   if (exchanged.not_found()) return {};
   exchanged.require();
@@ -324,6 +368,7 @@ std::optional<Execution> RemoteEngine::find(const std::string&, const ExecutionI
 }
 
 Page RemoteEngine::list(const ListFilter& filter) {
+  check(filter);
   const auto id_text = [](const std::optional<ExecutionId>& id) {
     return id ? std::optional(id->to_string()) : std::nullopt;
   };
@@ -343,8 +388,10 @@ std::optional<FoundIdentity> RemoteEngine::find_identity(const std::string&, con
                                                          const std::optional<Scope>& scope,
                                                          const std::optional<std::string>& queue,
                                                          const std::string& key) {
+  check_identity_query(type, scope, queue, key);
   QueryText query;
-  query.add("type", type).add("queue", queue).add("key", key);
+  if (!type.empty()) query.add("type", type);
+  query.add("queue", queue).add("key", key);
   if (scope) query.add("scope", scope->to_string());
   const Exchanged exchanged = server_.get("/v1/identities" + query.text());
   if (exchanged.not_found()) return {};
@@ -371,6 +418,7 @@ QueueView RemoteEngine::read_queue(const Exchanged& exchanged) const {
 }
 
 QueueView RemoteEngine::queue(const std::string&, const std::string& name) {
+  check_setting_name(name);
   return read_queue(server_.get("/v1/queues/" + wire::percent_encode(name)));
 }
 
@@ -383,15 +431,19 @@ std::vector<QueueView> RemoteEngine::queues(const std::string&) {
 }
 
 QueueView RemoteEngine::put_queue(const std::string&, const std::string& name, const QueueSettings& settings) {
+  check_setting_name(name);
+  check(settings);
   return read_queue(server_.put("/v1/queues/" + wire::percent_encode(name), settings.to_json()));
 }
 
 QueueView RemoteEngine::set_paused(const std::string&, const std::string& name, bool paused) {
+  check_setting_name(name);
   return read_queue(
       server_.post(fmt::format("/v1/queues/{}/{}", wire::percent_encode(name), paused ? "pause" : "unpause"), ""));
 }
 
 TypeView RemoteEngine::type(const std::string&, const std::string& name) {
+  check_setting_name(name);
   const Exchanged exchanged = server_.get("/v1/types/" + wire::percent_encode(name));
   exchanged.require();
   return wire::read_type(exchanged.body);
@@ -404,12 +456,23 @@ std::vector<TypeView> RemoteEngine::types(const std::string&) {
 }
 
 TypeView RemoteEngine::put_type(const std::string&, const std::string& name, const TypeSettings& settings) {
+  check_setting_name(name);
+  check(settings);
   const Exchanged exchanged = server_.put("/v1/types/" + wire::percent_encode(name), settings.to_json());
   exchanged.require();
   return wire::read_type(exchanged.body);
 }
 
+TypeView RemoteEngine::declare_type(const std::string&, const std::string& name, const TypeSettings& settings) {
+  check_setting_name(name);
+  check(settings);
+  const Exchanged exchanged = server_.put("/v1/types/" + wire::percent_encode(name) + "/code", settings.to_json());
+  exchanged.require();
+  return wire::read_type(exchanged.body);
+}
+
 TypeView RemoteEngine::patch_type(const std::string&, const std::string& name, const Json& patch) {
+  check_setting_name(name);
   const Exchanged exchanged = server_.patch("/v1/types/" + wire::percent_encode(name), canonical_json(patch));
   exchanged.require();
   return wire::read_type(exchanged.body);

@@ -15,15 +15,15 @@ struct RemoteOptions {
   std::string name_space = "default";
 };
 
-// The server understood the request and refused it (a wrong token, a bad name): what() is its sentence, and its code()
-// as a Failure is misuse, because repeating does not help. Verbs with a Reply answer with it like with any other
-// Failure.
+// The server understood the request and refused it (a wrong token): what() is its sentence, and its code() as a Failure
+// is misuse, because repeating does not help. Verbs with a Reply answer with it like with any other Failure. Where it
+// names the field at fault, it is an InvalidField instead.
 class RemoteRefusal : public Failure {
  public:
   RemoteRefusal(std::string word, const std::string& message)
       : Failure(Failure::Code::misuse, message), word_(std::move(word)) {}
 
-  // The server's code: "Unauthorized", "InvalidRequest".
+  // The server's code: "Unauthorized", "DecidedByFile".
   const std::string& word() const { return word_; }
 
  private:

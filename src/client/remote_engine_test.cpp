@@ -6,12 +6,13 @@
 #include <filesystem>
 #include <future>
 
+#include "core/field.h"
 #include "engine/local_engine.h"
-#include "http/parse_request.h"
 #include "http/server.h"
 #include "store/memory/memory_store.h"
 #include "support/cutting_proxy.h"
 #include "support/describe.h"
+#include "wire/read_request.h"
 #include "wire/write_answer.h"
 #include "wire/write_request.h"
 
@@ -228,7 +229,7 @@ TEST(WriteSubmit, EveryOptionArrives) {
   at_instants.deadline = from_ms(1'769'515'200'456);
   for (const SubmitRequest& one : {full, at_instants}) {
     const std::string text = wire::write_submit(one);
-    EXPECT_EQ(wire::write_submit(http::parse_submit(parse_json(text))), text);
+    EXPECT_EQ(wire::write_submit(wire::read_submit(parse_json(text))), text);
   }
 }
 
@@ -311,8 +312,8 @@ TEST_F(Remote, ARequestKeyThatDoesNotFitAHeaderIsRefusedUnsent) {
   try {
     control(*remote, ControlRequest::Action::cancel, id, "k\r\nHapax-Namespace: other");
     FAIL();
-  } catch (const RemoteRefusal& refusal) {
-    EXPECT_EQ(refusal.word(), "InvalidIdempotencyKey");
+  } catch (const InvalidField& refusal) {
+    EXPECT_EQ(refusal.code(), "InvalidIdempotencyKey");
   }
   EXPECT_EQ(local->find(kSpace, id)->status, Status::pending);
   EXPECT_EQ(failure_of([] { connect_engine({.url = "http://x", .token = "a\nb", .name_space = "default"}); }).code(),
@@ -398,7 +399,7 @@ TEST_F(Remote, SettingsGiveWhatTheLocalEngineGives) {
       remote->patch_type(kSpace, "tick", parse_json(R"({"identity":"strict","max_attempts":null})"));
   EXPECT_EQ(stated.settings.to_json(), R"({"identity":"strict","retry":{"max":"9s"}})");
   EXPECT_EQ(stated.identity, (TypeIdentity{Strategy::strict, TypeIdentity::Source::api}));
-  EXPECT_THROW(remote->patch_type(kSpace, "tick", parse_json(R"({"max_attempts":0})")), RemoteRefusal);
+  EXPECT_THROW(remote->patch_type(kSpace, "tick", parse_json(R"({"max_attempts":0})")), InvalidField);
   EXPECT_EQ(remote->type(kSpace, "tick").settings, stated.settings);
 }
 
@@ -530,7 +531,7 @@ TEST(RemoteToken, AWrongTokenIsARefusalInEveryVerb) {
   EXPECT_EQ(word_of([&] { wrong->queues(kSpace); }), "Unauthorized");
   const auto right = connect_engine({.url = url_of(server->port()) + "/", .token = "right", .name_space = kSpace});
   create(*right, request("a"));
-  EXPECT_EQ(word_of([&] { right->queue(kSpace, "bad\nname"); }), "InvalidRequest");
+  EXPECT_THROW(right->queue(kSpace, "bad\nname"), InvalidField);
 }
 
 }  // namespace

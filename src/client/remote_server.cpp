@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/field.h"
 #include "wire/header.h"
 
 namespace hapax {
@@ -27,6 +28,20 @@ std::string without_slash(std::string url) {
 
 }  // namespace
 
+namespace {
+
+// If the answer names the field at fault.
+void throw_invalid_field(const Json& body, const std::string& word, const std::string& sentence) {
+  using Place = InvalidField::Place;
+  for (const auto& [member, place] : {std::pair("pointer", Place::body), std::pair("parameter", Place::parameter),
+                                      std::pair("header", Place::header)}) {
+    const Json* name = body.find(member);
+    if (name && name->is(Json::Kind::string)) throw InvalidField::told(place, name->text, sentence, word);
+  }
+}
+
+}  // namespace
+
 bool Exchanged::not_found() const {
   const Json* code = body.find("error");
   return status == 404 && code && code->text != "RouteNotFound";
@@ -45,6 +60,7 @@ void Exchanged::throw_error() const {
   if (word == "ShuttingDown") throw Failure(Failure::Code::stopped, sentence);
   if (word == "StoreCorrupt") throw Failure(Failure::Code::corrupt, sentence);
   if (status >= 500) throw Failure(Failure::Code::outcome_unknown, sentence);
+  if (status == 400) throw_invalid_field(body, word, sentence);
   throw RemoteRefusal(code ? word : "InvalidRequest", sentence);
 }
 
@@ -98,11 +114,6 @@ QueryText& QueryText::add(std::string_view name, const std::optional<std::string
 void require_count(std::size_t answered, std::size_t asked) {
   if (answered == asked) return;
   throw Failure(Failure::Code::corrupt, fmt::format("the server answered {} of {} items", answered, asked));
-}
-
-void require_request_key(std::string_view key) {
-  if (fits_in_header(key)) return;
-  throw RemoteRefusal("InvalidIdempotencyKey", "The request key must not have control characters.");
 }
 
 }  // namespace hapax

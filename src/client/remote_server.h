@@ -23,7 +23,7 @@ struct Exchanged {
   // Throws the answered error unless the status is this one.
   void require(int wanted = 200) const;
 
-  // Throws the Failure or RemoteRefusal that an error answer stands for.
+  // Throws the Failure, InvalidField or RemoteRefusal that an error answer stands for.
   [[noreturn]] void throw_error() const;
 };
 
@@ -63,9 +63,6 @@ class QueryText {
 
 // Throws Failure::corrupt unless every item was answered.
 void require_count(std::size_t answered, std::size_t asked);
-
-// Throws RemoteRefusal if a header cannot carry the request key.
-void require_request_key(std::string_view key);
 
 // Answers with the result of `compute`, or what it throws, on this thread.
 template <class T, class Compute>

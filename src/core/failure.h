@@ -15,7 +15,7 @@ class Failure : public std::runtime_error {
     unavailable,      // the store could not do it and did nothing; trying again may work
     outcome_unknown,  // the store lost the answer during the commit; ask again under the same identity
     corrupt,          // the data is damaged; trying again does not help
-    misuse,           // the store cannot be opened or used like this: wrong path, newer schema, bad URL
+    misuse,           // it cannot be used like this: wrong path, newer schema, bad URL, a bad request (InvalidField)
     stopped           // this engine is shutting down and did nothing
   };
 

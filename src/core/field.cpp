@@ -27,6 +27,27 @@ std::optional<std::int64_t> as_whole_number(const Json& value) {
 
 }  // namespace
 
+InvalidField InvalidField::told(Place place, std::string name, const std::string& message, std::string code) {
+  InvalidField error(place, std::move(name), message, std::move(code));
+  error.is_sentence_ = true;
+  return error;
+}
+
+const std::string& InvalidField::no_pointer() {
+  static const std::string kNone;
+  return kNone;
+}
+
+std::string InvalidField::sentence() const {
+  if (is_sentence_) return what();
+  switch (place_) {
+    case Place::parameter: return fmt::format("The parameter \"{}\" {}.", name_, what());
+    case Place::header: return fmt::format("The header {} {}.", name_, what());
+    case Place::body: break;
+  }
+  return name_.empty() ? fmt::format("The body {}.", what()) : fmt::format("The field \"{}\" {}.", name_, what());
+}
+
 FieldReader::FieldReader(const Json& object, std::string at) : object_(object), at_(std::move(at)) {
   if (!object_.is(Json::Kind::object)) throw InvalidField(at_, "must be an object");
   asked_.reserve(kUsualMembers);

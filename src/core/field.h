@@ -3,28 +3,44 @@
 
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/failure.h"
 #include "core/json.h"
 #include "core/rate.h"
 #include "core/time.h"
 
 namespace hapax {
 
-// A member that is missing, unknown or of the wrong form. what() is a sentence without the place; pointer() is the
-// place.
-class InvalidField : public std::runtime_error {
+// A part of a request that is missing, unknown or of the wrong form. what() says what is wrong without the place,
+// sentence() says both. The same request again does not help.
+class InvalidField : public Failure {
  public:
+  // Where the HTTP API has it: in the body, in the path or query, or in a header.
+  enum class Place : std::uint8_t { body, parameter, header };
+
   InvalidField(std::string pointer, const std::string& message, std::string code = "InvalidRequest")
-      : std::runtime_error(message), pointer_(std::move(pointer)), code_(std::move(code)) {}
-  const std::string& pointer() const { return pointer_; }
+      : InvalidField(Place::body, std::move(pointer), message, std::move(code)) {}
+  InvalidField(Place place, std::string name, const std::string& message, std::string code = "InvalidRequest")
+      : Failure(Code::misuse, message), place_(place), name_(std::move(name)), code_(std::move(code)) {}
+
+  // One that a server told of: `message` is its whole sentence.
+  static InvalidField told(Place place, std::string name, const std::string& message, std::string code);
+
+  Place place() const { return place_; }
+  const std::string& pointer() const { return place_ == Place::body ? name_ : no_pointer(); }  // the JSON Pointer
+  const std::string& name() const { return name_; }  // the pointer, or the name of the parameter or header
   const std::string& code() const { return code_; }  // of the error that a request gets
+  std::string sentence() const;
 
  private:
-  std::string pointer_, code_;
+  static const std::string& no_pointer();
+
+  Place place_;
+  std::string name_, code_;
+  bool is_sentence_ = false;  // what() has the place, too
 };
 
 // Reads one object. Ask for every member that may be present, then call done(), which refuses all others. A member that

@@ -49,6 +49,7 @@ std::optional<std::string> check_name(std::string_view name) {
   if (name.empty() || name.size() > kMaxName) {
     return fmt::format("must be 1 to {} bytes long, not {}", kMaxName, name.size());
   }
+  if (!is_valid_utf8(name)) return "must be UTF-8";
   if (has_control(name)) return "must not contain control characters";
   return {};
 }
@@ -57,15 +58,18 @@ std::optional<std::string> check_idempotency_key(std::string_view key) {
   if (key.empty() || key.size() > kMaxKey) {
     return fmt::format("must be 1 to {} bytes long, not {}", kMaxKey, key.size());
   }
+  if (!is_valid_utf8(key)) return "must be UTF-8";
   if (is_blank(key)) return "must not be blank";
   return {};
 }
 
 std::optional<std::string> check_request_key(std::string_view key) {
+  if (!is_valid_utf8(key)) return "must be UTF-8";
   if (is_blank(key)) return "must not be blank";
   if (key.size() > kMaxRequestKey) {
     return fmt::format("must be at most {} bytes long, not {}", kMaxRequestKey, key.size());
   }
+  if (has_control(key)) return "must not contain control characters";  // no header could carry it
   return {};
 }
 

@@ -319,15 +319,21 @@ TypeDocument TypeDocument::parse(const Json& document) {
   TypeDocument type;
   Json settings = document;
   if (const Json* declared = document.find("declared")) type.declared = declared->boolean;
-  std::erase_if(settings.members, [](const auto& member) { return member.first == "declared"; });
+  if (const Json* code = document.find("code")) type.code = TypeSettings::parse(*code, "/code");
+  std::erase_if(settings.members,
+                [](const auto& member) { return member.first == "declared" || member.first == "code"; });
   type.settings = TypeSettings::parse(settings);
   return type;
 }
 
 std::string TypeDocument::to_json() const {
-  const std::string text = settings.to_json();
-  if (declared) return text;
-  return R"({"declared":false)" + (text == "{}" ? "}" : "," + text.substr(1));
+  std::string text = settings.to_json();
+  const auto add = [&](const std::string& member) {
+    text = "{" + member + (text == "{}" ? "}" : "," + text.substr(1));
+  };
+  if (code != TypeSettings()) add("\"code\":" + code.to_json());
+  if (!declared) add("\"declared\":false");
+  return text;
 }
 
 std::string TypeSettings::to_json() const { return write(*this).take_json(); }

@@ -87,10 +87,11 @@ struct TypeSettings {
   std::vector<std::string_view> names() const;
 };
 
-// The settings of a type that came over the API.
+// What is stored of a type.
 struct TypeDocument {
-  TypeSettings settings;
-  bool declared = true;  // put; false: only ever patched, which never changes what is the same
+  TypeSettings settings;   // over the API
+  bool declared = true;    // put; false: only ever patched or declared in code, which never changes what is the same
+  TypeSettings code = {};  // as a program declares it; the API's win
 
   bool operator==(const TypeDocument&) const = default;
 

@@ -8,6 +8,7 @@
 
 #include "core/field.h"
 #include "engine/backfill.h"
+#include "engine/check_request.h"
 #include "engine/start_run.h"
 #include "store/rules/activity_rules.h"
 
@@ -30,7 +31,8 @@ std::optional<RunFilter::Position> read_cursor(const std::string& cursor) {
   const std::string digits = cursor.substr(0, dot);
   const bool bad = dot == std::string::npos || digits.empty() || digits.size() > 15 ||
                    digits.find_first_not_of("0123456789") != std::string::npos;
-  if (bad) throw InvalidField("", "is no cursor that an earlier page gave");
+  if (bad)
+    throw InvalidField(InvalidField::Place::parameter, "cursor", "must be a \"next_cursor\" of an earlier answer");
   return RunFilter::Position{from_ms(std::stoll(digits)), cursor.substr(dot + 1)};
 }
 
@@ -158,12 +160,14 @@ void LocalActivities::refuse_if_from_file(const std::string& name_space, const s
 
 ActivityView LocalActivities::put(const std::string& name_space, const std::string& id,
                                   const ActivitySettings& settings) {
-  check_activity_id(id);
+  check_activity(id);
+  check(settings);
   refuse_if_from_file(name_space, id);
   return view(define(name_space, id, settings));
 }
 
 bool LocalActivities::remove(const std::string& name_space, const std::string& id) {
+  check_activity(id);
   refuse_if_from_file(name_space, id);
   for (;;) {
     const auto row = store_.activities().find(name_space, id);
@@ -177,6 +181,7 @@ bool LocalActivities::remove(const std::string& name_space, const std::string& i
 
 std::optional<ActivityView> LocalActivities::set_paused(const std::string& name_space, const std::string& id,
                                                         bool paused) {
+  check_activity(id);
   const ActivityRecord record = change(name_space, id, [&](ActivityRecord& found) {
     if (found.revision == 0 || found.position.paused() == paused) return false;
     found.updated_at = store_.now();
@@ -219,11 +224,13 @@ ActivityView LocalActivities::view(const ActivityRecord& record, std::int32_t sh
 }
 
 std::optional<ActivityView> LocalActivities::find(const std::string& name_space, const std::string& id) {
+  check_activity(id);
   const auto record = load(name_space, id);
   return record ? std::optional(view(*record)) : std::nullopt;
 }
 
 ActivitiesPage LocalActivities::list(const std::string& name_space, const std::string& after, std::int32_t limit) {
+  check_page_limit(limit);
   ActivityFilter filter;
   filter.name_space = name_space;
   filter.after = after;
@@ -238,6 +245,8 @@ ActivitiesPage LocalActivities::list(const std::string& name_space, const std::s
 
 std::optional<RunsPage> LocalActivities::runs(const std::string& name_space, const std::string& id,
                                               const std::string& cursor, std::int32_t limit) {
+  check_activity(id);
+  check_page_limit(limit);
   RunFilter filter;
   filter.name_space = name_space;
   filter.activity = id;
@@ -309,6 +318,8 @@ void LocalActivities::start_and_record(const std::string& name_space, std::vecto
 
 void LocalActivities::trigger(const std::string& name_space, const std::string& id,
                               const std::optional<std::string>& request_key, Reply<std::optional<Triggered>> reply) {
+  check_activity(id);
+  if (request_key) check_control_key(*request_key);
   const auto record = load(name_space, id);
   if (!record) return reply(std::optional<Triggered>());
   const Time now = store_.now();
@@ -352,10 +363,13 @@ std::vector<ActivityRun> LocalActivities::runs_between(const std::string& name_s
 
 void LocalActivities::backfill(const std::string& name_space, const std::string& id, const Backfill& wanted,
                                Reply<std::optional<std::vector<ActivityRun>>> reply) {
+  check_activity(id);
   const auto record = load(name_space, id);
   if (!record) return reply(std::optional<std::vector<ActivityRun>>());
   const CronTrigger* trigger = record->settings.cron();
-  if (!trigger) throw InvalidField("", "the activity has no schedule to fill up: events start it");
+  if (!trigger) {
+    throw InvalidField(InvalidField::Place::parameter, "id", "names an activity that has no schedule: events start it");
+  }
   if (wanted.to < wanted.from) throw InvalidField("/to", "must not be before \"from\"");
   if (wanted.to > store_.now())
     throw InvalidField("/to", "must not be in the future: the schedule itself fires what is to come");

@@ -30,7 +30,27 @@ class Answer {
 template <class T>
 using Reply = std::function<void(Answer<T>)>;
 
-// Calls `start` with a reply, waits, and returns the value or throws: the same verb for a caller that may block.
+// A call that waits. Dropping the handle changes nothing; cancel() ends the wait with the answer "nothing" if it still
+// lasts, so that no task is handed to somebody who has hung up.
+class Waiting {
+ public:
+  virtual ~Waiting() = default;
+  virtual void cancel() = 0;
+};
+
+// Answers with what `check` throws. False if it throws nothing: then the verb goes on, and answers itself.
+template <class T, class Check>
+bool is_refused(const Reply<T>& reply, Check&& check) {
+  try {
+    check();
+    return false;
+  } catch (...) {
+    reply(std::current_exception());
+    return true;
+  }
+}
+
+// Calls `start` with a reply, waits, and gives the value or throws: the same verb for a caller that may block.
 template <class T, class Start>
 T await(Start&& start) {
   auto promise = std::make_shared<std::promise<T>>();

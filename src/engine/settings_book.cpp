@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "core/failure.h"
@@ -77,7 +78,8 @@ QueueSettings SettingsBook::queue_in_force(const std::string& name_space, const 
 }
 
 TypeSettings SettingsBook::type_in_force(const std::string& name_space, const std::string& name) const {
-  return entry(options_.types, name).over(entry(types_, Key{name_space, name}).settings);
+  const TypeDocument& stored = entry(types_, Key{name_space, name});
+  return entry(options_.types, name).over(stored.settings.over(stored.code));
 }
 
 bool SettingsBook::is_declared(const std::string& name_space, const std::string& type) const {
@@ -87,9 +89,9 @@ bool SettingsBook::is_declared(const std::string& name_space, const std::string&
 
 TypeIdentity SettingsBook::identity_in_force(const std::string& name_space, const std::string& name) const {
   if (const auto& stated = entry(options_.types, name).identity) return {*stated, TypeIdentity::Source::file};
-  if (const auto& stated = entry(types_, Key{name_space, name}).settings.identity) {
-    return {*stated, TypeIdentity::Source::api};
-  }
+  const TypeDocument& stored = entry(types_, Key{name_space, name});
+  if (stored.settings.identity) return {*stored.settings.identity, TypeIdentity::Source::api};
+  if (stored.code.identity) return {*stored.code.identity, TypeIdentity::Source::code};
   if (is_declared(name_space, name)) return {Strategy::strict, TypeIdentity::Source::declared};
   return {options_.undeclared, TypeIdentity::Source::undeclared};
 }
@@ -109,13 +111,10 @@ TypeIdentity SettingsBook::type_identity(const std::string& name_space, const st
   return identity_in_force(name_space, name);
 }
 
-TypeDocument SettingsBook::patched_type(const std::string& name_space, const std::string& name,
-                                        const Json& patch) const {
+TypeDocument SettingsBook::type_document(const std::string& name_space, const std::string& name) const {
   std::lock_guard lock(mutex_);
   const auto stored = types_.find(Key{name_space, name});
-  TypeDocument document = stored == types_.end() ? TypeDocument{{}, false} : stored->second;
-  document.settings = document.settings.patched(patch);
-  return document;
+  return stored == types_.end() ? TypeDocument{{}, false} : stored->second;
 }
 
 void SettingsBook::refuse_if_file_says_otherwise(const std::string& queue, bool paused) const {
@@ -172,12 +171,22 @@ std::vector<QueueView> SettingsBook::queue_views(const std::string& name_space, 
   return list;
 }
 
+std::vector<std::string> SettingsBook::from_code(const std::string& name_space, const std::string& name) const {
+  const TypeDocument& stored = entry(types_, Key{name_space, name});
+  std::vector<std::string> names = names_of(stored.code);
+  const auto stated = names_of(entry(options_.types, name).over(stored.settings));
+  std::erase_if(names,
+                [&](const std::string& each) { return std::find(stated.begin(), stated.end(), each) != stated.end(); });
+  return names;
+}
+
 TypeView SettingsBook::type_view(const std::string& name_space, const std::string& name) const {
   std::lock_guard lock(mutex_);
   TypeView view;
   view.name = name;
   view.settings = type_in_force(name_space, name);
   view.from_file = names_of(entry(options_.types, name));
+  view.from_code = from_code(name_space, name);
   view.declared = is_declared(name_space, name);
   view.identity = identity_in_force(name_space, name);
   return view;

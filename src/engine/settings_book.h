@@ -1,4 +1,4 @@
-// The settings in force: first the configuration file, then the API.
+// The settings in force: first what the configuration file names, then what the API put, then what code declares.
 #pragma once
 
 #include <map>
@@ -31,10 +31,9 @@ class SettingsBook {
   // Throws DecidedByFile if the file says whether the queue is paused, and says otherwise.
   void refuse_if_file_says_otherwise(const std::string& queue, bool paused) const;
 
-  // As the API put them, without the file's.
+  // As they are stored, without the file's.
   QueueSettings queue_document(const std::string& name_space, const std::string& name) const;
-  // The API's settings of the type, patched. Throws InvalidField.
-  TypeDocument patched_type(const std::string& name_space, const std::string& name, const Json& patch) const;
+  TypeDocument type_document(const std::string& name_space, const std::string& name) const;
 
   // With the file's part named. The count is left to the caller, or taken from all counts that there are.
   QueueView queue_view(const std::string& name_space, const std::string& name) const;
@@ -55,6 +54,7 @@ class SettingsBook {
   QueueSettings queue_in_force(const std::string& name_space, const std::string& name) const;
   TypeSettings type_in_force(const std::string& name_space, const std::string& name) const;
   TypeIdentity identity_in_force(const std::string& name_space, const std::string& name) const;
+  std::vector<std::string> from_code(const std::string& name_space, const std::string& name) const;
   bool is_declared(const std::string& name_space, const std::string& type) const;
 
   const EngineOptions& options_;

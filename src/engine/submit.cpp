@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/canonical_json.h"
+#include "engine/check_request.h"
 
 namespace hapax {
 
@@ -34,8 +35,7 @@ std::variant<std::optional<Identity>, Refusal> identify(const SubmitRequest& req
   Identity identity{.hash = {}, .strategy = strategy, .scope = parts.scope};
   if (request.kind == Kind::workflow) {
     if (!request.idempotency_key) {
-      return refuse(Refusal::Code::idempotency_key_required, "/workflow_id",
-                    "A workflow is named by its caller: send a workflow_id");
+      return to_refusal(InvalidField("/workflow_id", "is required"));
     }
     return std::optional(workflow_identity(parts.name_space, *request.idempotency_key));
   }
@@ -138,8 +138,10 @@ std::string queue_of(const std::string& name_space, const SubmitRequest& request
 std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space, SubmitRequest request,
                                                   const SettingsBook& settings, const EngineOptions& options,
                                                   const ExecutionId& id, Submitter submitter) {
-  if (request.id && !request.id->is_v7()) {
-    return refuse(Refusal::Code::invalid_id, "/id", "The field \"/id\" must be a UUID of version 7.");
+  try {
+    check(request);
+  } catch (const InvalidField& error) {
+    return to_refusal(error);
   }
   const TypeSettings type = settings.type(name_space, request.type);
   ResolvedSubmission resolved;

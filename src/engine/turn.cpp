@@ -44,8 +44,9 @@ Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const Engin
   for (TurnRequest::Command& command : request.commands) {
     Event& event = command.event;
     std::optional<Event> outcome;
-    if (command.begun) {
-      turn.starts.push_back({event.step, std::move(command.begun->submission), std::move(command.begun->begun)});
+    if (command.within_turn) {
+      turn.starts.push_back(
+          {event.step, std::move(command.within_turn->submission), std::move(command.within_turn->begun)});
     } else if (command.start) {
       SubmitRequest& start = *command.start;
       start.dry_run = false;
@@ -93,9 +94,9 @@ bool may_be_begun(const Submission& submission) {
 
 }  // namespace
 
-std::optional<Execution> begin_step(const Execution& run, const BeginCall& call, TurnRequest::Command& command,
-                                    const SettingsBook& settings, const EngineOptions& options, const ClaimDesk& claims,
-                                    Time now) {
+std::optional<Execution> begin_within_turn(const Execution& run, const TurnWorker& call, TurnRequest::Command& command,
+                                           const SettingsBook& settings, const EngineOptions& options,
+                                           const ClaimDesk& claims, Time now) {
   if (!command.start || !may_be_begun(*command.start) || run.timeout) return std::nullopt;
   const std::string queue = queue_of(call.name_space, *command.start, settings);
   if (std::find(call.queues.begin(), call.queues.end(), queue) == call.queues.end()) return std::nullopt;
@@ -115,7 +116,7 @@ std::optional<Execution> begin_step(const Execution& run, const BeginCall& call,
   step.created_at = step.run_at = now;
   const LeaseSecret secret = LeaseSecret::generate();
   start_attempt(step, call.worker, secret, call.lease, now);
-  command.begun = TurnRequest::BegunStep{std::move(submission), {secret, call.worker, call.lease}};
+  command.within_turn = TurnRequest::WithinTurn{std::move(submission), {secret, call.worker, call.lease}};
   return step;
 }
 
@@ -136,6 +137,7 @@ void resolve_control(ControlRequest& request, const EngineOptions& options, cons
     append_json_string(parameters, request.signal);
     parameters += request.payload ? canonical_json(parse_json(*request.payload)) : "";
   } else if (request.action == ControlRequest::Action::fork) {
+    if (request.from_step == 0) request.from_step = 1;  // from the start
     parameters = fmt::format("{} {}", request.from_step, request.fork_workflow_id);
     if (request.fork_workflow_id.empty()) {
       request.fork_workflow_id = fork_workflow_id(request.workflow_id.value_or(""), request.request_key);

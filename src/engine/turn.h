@@ -18,11 +18,11 @@ namespace hapax {
 Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const EngineOptions& options,
                   const ExecutionId& id);
 
-// A task that a turn asks for, as an execution whose first attempt is running, and what the turn's commit says about
-// it. Nothing if the task is not claimable at once.
-std::optional<Execution> begin_step(const Execution& run, const BeginCall& call, TurnRequest::Command& command,
-                                    const SettingsBook& settings, const EngineOptions& options, const ClaimDesk& claims,
-                                    Time now);
+// A task that a turn asks for as an execution whose first attempt is running, and what the turn's commit is to say of
+// it. Nothing if anything but its turn decides when it is claimed.
+std::optional<Execution> begin_within_turn(const Execution& run, const TurnWorker& call, TurnRequest::Command& command,
+                                           const SettingsBook& settings, const EngineOptions& options,
+                                           const ClaimDesk& claims, Time now);
 std::int64_t steps_begun(const Turn& turn);
 std::int64_t steps_completed(const Turn& turn);  // of those
 

@@ -9,11 +9,11 @@
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 
+#include "engine/check_request.h"
 #include "http/call.h"
 #include "http/compression.h"
 #include "http/error.h"
 #include "http/loop.h"
-#include "http/parse_request.h"
 #include "http/request_head.h"
 
 namespace hapax::http {

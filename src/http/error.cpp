@@ -169,14 +169,11 @@ RequestError activity_not_found(std::string_view id) {
 }
 
 void write_invalid_field(JsonWriter& out, const InvalidField& error) {
-  const std::string& pointer = error.pointer();
-  out.begin_object().key("error").string(error.code()).key("message");
-  if (pointer.empty()) {
-    out.string(fmt::format("The body {}.", error.what()));
-  } else {
-    out.string(fmt::format("The field \"{}\" {}.", pointer, error.what()));
-  }
-  out.key("pointer").string(pointer).end_object();
+  using Place = InvalidField::Place;
+  const Place place = error.place();
+  out.begin_object().key("error").string(error.code()).key("message").string(error.sentence());
+  out.key(place == Place::body ? "pointer" : place == Place::parameter ? "parameter" : "header");
+  out.string(error.name()).end_object();
 }
 
 Response error_response(std::exception_ptr thrown) {

@@ -66,7 +66,7 @@ class FakeActivities : public Activities {
 
   std::optional<RunsPage> runs(const std::string&, const std::string& id, const std::string& cursor,
                                std::int32_t limit) override {
-    if (!cursor.empty() && cursor != "next") throw InvalidField("/cursor", "is none");
+    if (!cursor.empty() && cursor != "next") throw InvalidField(InvalidField::Place::parameter, "cursor", "is none");
     if (!find("", id)) return std::nullopt;
     RunsPage page{recorded, std::nullopt};
     if (page.runs.size() > static_cast<std::size_t>(limit)) {

@@ -157,6 +157,9 @@ class FakeEngine : public Engine {
   TypeView put_type(const std::string&, const std::string& name, const TypeSettings& settings) override {
     return {name, settings, {}, true};
   }
+  TypeView declare_type(const std::string&, const std::string& name, const TypeSettings& settings) override {
+    return {name, settings, {}, false};
+  }
   TypeView patch_type(const std::string&, const std::string& name, const Json& patch) override {
     return {name, TypeSettings().patched(patch), {}, false};
   }

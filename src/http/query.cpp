@@ -4,7 +4,6 @@
 
 #include <fmt/core.h>
 
-#include "core/name.h"
 #include "http/error.h"
 #include "http/router.h"
 
@@ -47,14 +46,6 @@ std::optional<std::string> Query::string(std::string_view name) {
     return parameter.value;
   }
   return std::nullopt;
-}
-
-std::optional<std::string> Query::name(std::string_view name) {
-  auto text = string(name);
-  if (text) {
-    if (auto wrong = check_name(*text)) throw invalid_parameter(name, *wrong);
-  }
-  return text;
 }
 
 std::optional<std::int64_t> Query::integer(std::string_view name, std::int64_t low, std::int64_t high) {

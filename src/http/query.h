@@ -19,7 +19,6 @@ class Query {
   explicit Query(std::string_view text);
 
   std::optional<std::string> string(std::string_view name);  // not empty
-  std::optional<std::string> name(std::string_view name);    // passes check_name
   std::optional<std::int64_t> integer(std::string_view name, std::int64_t low, std::int64_t high);
   std::optional<Duration> duration(std::string_view name, Duration high);
   std::string required(std::string_view name, std::optional<std::string> value) const;

@@ -113,7 +113,7 @@ std::unique_ptr<Store> open_store(const std::string& url, OpenStoreOptions optio
 
 Opened open_engine(const std::string& url, OpenEngineOptions options) {
   if (is_server(url)) {
-    return {connect_engine({.url = url, .token = options.token, .name_space = options.name_space}), {}, {}};
+    return {connect_engine({.url = url, .token = options.token, .name_space = options.name_space}), {}, {}, true};
   }
   const std::shared_ptr<LocalEngine> engine = start_engine(open_store(url, options.store), std::move(options.engine));
   Opened opened{engine, {}, {}};

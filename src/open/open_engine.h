@@ -39,9 +39,11 @@ std::unique_ptr<Store> open_store(const std::string& url, OpenStoreOptions optio
 struct Opened {
   std::shared_ptr<Engine> engine;
 
-  // Submits inside the caller's own transaction; empty where the store has none. See hapax::App::submit_in().
+  // Submits inside the caller's own transaction; empty where the store has none. See App::submit_in() and start_in().
   std::function<SubmitResult(sqlite3*, const std::string& name_space, SubmitRequest)> submit_in;
   std::function<SubmitResult(pg_conn*, const std::string& name_space, SubmitRequest)> submit_in_postgres;
+
+  bool is_remote = false;  // a server's
 };
 
 struct OpenEngineOptions {

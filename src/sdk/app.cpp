@@ -1,5 +1,7 @@
 #include "hapax/app.h"
 
+#include "core/name.h"
+#include "engine/check_request.h"
 #include "sdk/app_state.h"
 #include "sdk/worker.h"
 
@@ -11,6 +13,9 @@ using detail::WorkflowHandleState;
 
 App open(const std::string& url, const OpenOptions& options) {
   return detail::translating([&] {
+    if (const auto wrong = check_name(options.name_space)) {
+      throw InvalidField(InvalidField::Place::header, "Hapax-Namespace", *wrong);
+    }
     try {
       return App(std::make_shared<AppState>(
           open_engine(url, {.token = options.token, .name_space = options.name_space}), options.name_space));
@@ -22,6 +27,8 @@ App open(const std::string& url, const OpenOptions& options) {
 
 void App::declare(std::string type, TaskOptions options, detail::Handler handler, const void* address) {
   state_->declare(std::move(type), detail::DeclaredTask{std::move(options), std::move(handler)}, address);
+  // A server is told when it is first needed: it may be away now.
+  if (!state_->is_remote()) detail::translating([&] { state_->tell_types(); });
 }
 
 void App::declare_workflow(std::string type, WorkflowOptions options, detail::WorkflowFunction function,
@@ -33,8 +40,15 @@ std::string App::type_of(const void* address) const { return state_->type_of(add
 
 namespace {
 
+// The receipt, or the error that using the handle throws.
+std::variant<Receipt, Error> received(std::variant<SubmitResult, Error> answer, Kind of) {
+  if (auto* failure = std::get_if<Error>(&answer)) return std::move(*failure);
+  return detail::received_or_refused(std::get<SubmitResult>(std::move(answer)), of);
+}
+
 std::vector<SubmitResult> submit_all(AppState& state, std::vector<SubmitRequest> requests) {
   return detail::translating([&] {
+    state.tell_types();
     return await<std::vector<SubmitResult>>(
         [&](auto reply) { state.engine().submit(state.name_space(), std::move(requests), std::move(reply)); });
   });
@@ -53,16 +67,36 @@ void submit_one(AppState& state, SubmitRequest request, std::function<void(std::
     }
     done(*std::move(result));
   };
-  detail::translating([&] { state.engine().submit(state.name_space(), std::move(requests), std::move(reply)); });
+  detail::translating([&] {
+    state.tell_types();
+    state.engine().submit(state.name_space(), std::move(requests), std::move(reply));
+  });
+}
+
+QueueSettings to_settings(const QueueOptions& options) {
+  QueueSettings settings;
+  if (options.retention) settings.retention = options.retention->length;
+  if (options.rate_limit) {
+    settings.rate_limit = parse_rate(*options.rate_limit);
+    if (!settings.rate_limit) throw InvalidField("/rate_limit", "must be a rate such as \"100/sec\" or \"500/min\"");
+  }
+  settings.burst = options.burst;
+  settings.max_running = options.max_running;
+  settings.concurrency_limit = options.concurrency_limit;
+  settings.cancel_grace = options.cancel_grace;
+  settings.idempotency_ttl = options.idempotency_ttl;
+  return settings;
 }
 
 SubmitRequest start_request(AppState& state, std::string_view type, std::string_view workflow_id,
                             const std::string& input_json, const SubmitOptions& options) {
-  if (options.key) throw Error("InvalidRequest", "a workflow's key is its workflow id: leave options.key out");
-  detail::check_workflow_id(workflow_id);
-  SubmitRequest request = detail::to_request(state, type, input_json, options, Kind::workflow);
-  request.idempotency_key = workflow_id;
-  return request;
+  if (options.key) {
+    throw Error("InvalidRequest", "a workflow's key is its workflow id: leave options.key out",
+                {.pointer = "/idempotency_key"});
+  }
+  SubmitOptions named = options;
+  named.key = workflow_id;
+  return detail::to_request(state, type, input_json, named, Kind::workflow);
 }
 
 }  // namespace
@@ -71,7 +105,8 @@ Handle App::submit_json(std::string_view type, std::string input_json, const Sub
   std::vector<SubmitRequest> requests;
   requests.push_back(detail::to_request(*state_, type, input_json, options));
   auto results = submit_all(*state_, std::move(requests));
-  auto handle = std::make_shared<HandleState>(state_, std::move(results.at(0)));
+  auto handle =
+      std::make_shared<HandleState>(state_, detail::received_or_refused(std::move(results.at(0)), Kind::task));
   handle->receipt();  // a refusal is thrown here and now
   return Handle(std::move(handle));
 }
@@ -80,36 +115,77 @@ void App::submit_json_async(std::string_view type, std::string input_json, const
   const std::shared_ptr<AppState> state = detail::unowned(state_);
   submit_one(*state, detail::to_request(*state_, type, input_json, options),
              [state, done = std::move(done)](std::variant<SubmitResult, Error> answer) {
-               auto handle = std::visit(
-                   [&](auto&& one) { return std::make_shared<HandleState>(state, std::move(one)); }, std::move(answer));
-               done(Handle(std::move(handle)));
+               done(Handle(std::make_shared<HandleState>(state, received(std::move(answer), Kind::task))));
              });
 }
 
 std::vector<Handle> App::submit_batch(const std::vector<BatchItem>& items) {
-  if (items.size() > Engine::kMaxBatch) throw Error("InvalidRequest", "a batch has at most 1000 submissions");
+  detail::translating([&] { check_batch(items.size()); });
+  std::vector<std::optional<HandleState::Result>> results(items.size());
   std::vector<SubmitRequest> requests;
-  for (const BatchItem& item : items) {
-    requests.push_back(detail::to_request(*state_, item.type, item.input_json, item.options));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    try {
+      requests.push_back(detail::to_request(*state_, items[i].type, items[i].input_json, items[i].options));
+    } catch (const Error& error) {
+      results[i] = error;
+    }
   }
+  auto answers = requests.empty() ? std::vector<SubmitResult>() : submit_all(*state_, std::move(requests));
+  auto next = answers.begin();
   std::vector<Handle> handles;
-  if (requests.empty()) return handles;
-  for (SubmitResult& result : submit_all(*state_, std::move(requests))) {
-    handles.push_back(Handle(std::make_shared<HandleState>(state_, std::move(result))));
+  for (auto& result : results) {
+    if (!result) result = detail::received_or_refused(std::move(*next++), Kind::task);
+    handles.push_back(Handle(std::make_shared<HandleState>(state_, *std::move(result))));
   }
   return handles;
 }
 
 namespace {
 
+// What was submitted through the caller's own connection, and committed by the caller later.
 template <class Connection, class SubmitIn>
-std::shared_ptr<HandleState> submit_in_own(const std::shared_ptr<AppState>& state, const SubmitIn& submit_in,
-                                           Connection* connection, std::string_view type, const std::string& input_json,
-                                           const SubmitOptions& options) {
-  auto handle = detail::translating([&] {
-    return std::make_shared<HandleState>(
-        state, submit_in(connection, state->name_space(), detail::to_request(*state, type, input_json, options)));
-  });
+std::variant<Receipt, Error> submit_in_own(AppState& state, const SubmitIn& submit_in, Connection* connection,
+                                           SubmitRequest request) {
+  const Kind kind = request.kind;
+  return detail::received_or_refused(
+      detail::translating([&] { return submit_in(connection, state.name_space(), std::move(request)); }), kind);
+}
+
+std::variant<Receipt, Error> submit_in_own(AppState& state, sqlite3* connection, SubmitRequest request) {
+  const auto& submit_in = state.opened().submit_in;
+  if (!submit_in) {
+    throw Error("InvalidRequest",
+                "a transaction of your own needs an app opened on a sqlite: URL, the file of that connection");
+  }
+  return submit_in_own(state, submit_in, connection, std::move(request));
+}
+
+std::variant<Receipt, Error> submit_in_own(AppState& state, pg_conn* connection, SubmitRequest request) {
+  const auto& submit_in = state.opened().submit_in_postgres;
+  if (!submit_in) {
+    throw Error("InvalidRequest",
+                "a transaction of your own needs an app opened on a postgres:// URL, the database of that connection");
+  }
+  return submit_in_own(state, submit_in, connection, std::move(request));
+}
+
+template <class Connection>
+std::shared_ptr<HandleState> submit_task_in(const std::shared_ptr<AppState>& state, Connection* connection,
+                                            std::string_view type, const std::string& input_json,
+                                            const SubmitOptions& options) {
+  auto handle = std::make_shared<HandleState>(
+      state, submit_in_own(*state, connection, detail::to_request(*state, type, input_json, options)));
+  handle->receipt();  // a refusal is thrown here and now
+  return handle;
+}
+
+template <class Connection>
+std::shared_ptr<WorkflowHandleState> start_workflow_in(const std::shared_ptr<AppState>& state, Connection* connection,
+                                                       std::string_view type, std::string_view workflow_id,
+                                                       const std::string& input_json, const SubmitOptions& options) {
+  auto handle = std::make_shared<WorkflowHandleState>(
+      state, std::string(workflow_id),
+      submit_in_own(*state, connection, start_request(*state, type, workflow_id, input_json, options)));
   handle->receipt();
   return handle;
 }
@@ -118,21 +194,22 @@ std::shared_ptr<HandleState> submit_in_own(const std::shared_ptr<AppState>& stat
 
 Handle App::submit_json_in(sqlite3* connection, std::string_view type, std::string input_json,
                            const SubmitOptions& options) {
-  const auto& submit_in = state_->opened().submit_in;
-  if (!submit_in) {
-    throw Error("InvalidRequest", "submit_in() needs an app opened on a sqlite: URL, the file of that connection");
-  }
-  return Handle(submit_in_own(state_, submit_in, connection, type, input_json, options));
+  return Handle(submit_task_in(state_, connection, type, input_json, options));
 }
 
 Handle App::submit_json_in(pg_conn* connection, std::string_view type, std::string input_json,
                            const SubmitOptions& options) {
-  const auto& submit_in = state_->opened().submit_in_postgres;
-  if (!submit_in) {
-    throw Error("InvalidRequest",
-                "submit_in() needs an app opened on a postgres:// URL, the database of that connection");
-  }
-  return Handle(submit_in_own(state_, submit_in, connection, type, input_json, options));
+  return Handle(submit_task_in(state_, connection, type, input_json, options));
+}
+
+WorkflowHandle App::start_json_in(sqlite3* connection, std::string_view type, std::string_view workflow_id,
+                                  std::string input_json, const SubmitOptions& options) {
+  return WorkflowHandle(start_workflow_in(state_, connection, type, workflow_id, input_json, options));
+}
+
+WorkflowHandle App::start_json_in(pg_conn* connection, std::string_view type, std::string_view workflow_id,
+                                  std::string input_json, const SubmitOptions& options) {
+  return WorkflowHandle(start_workflow_in(state_, connection, type, workflow_id, input_json, options));
 }
 
 WorkflowHandle App::start_json(std::string_view type, std::string_view workflow_id, std::string input_json,
@@ -140,8 +217,8 @@ WorkflowHandle App::start_json(std::string_view type, std::string_view workflow_
   std::vector<SubmitRequest> requests;
   requests.push_back(start_request(*state_, type, workflow_id, input_json, options));
   auto results = submit_all(*state_, std::move(requests));
-  auto handle = std::make_shared<WorkflowHandleState>(state_, std::string(workflow_id),
-                                                      detail::started_or_refused(std::move(results.at(0))));
+  auto handle = std::make_shared<WorkflowHandleState>(
+      state_, std::string(workflow_id), detail::received_or_refused(std::move(results.at(0)), Kind::workflow));
   handle->receipt();  // a refusal is thrown here and now
   return WorkflowHandle(std::move(handle));
 }
@@ -150,13 +227,12 @@ void App::start_json_async(std::string_view type, std::string_view workflow_id, 
                            const SubmitOptions& options, Started started) {
   const std::shared_ptr<AppState> state = detail::unowned(state_);
   SubmitRequest request = start_request(*state, type, workflow_id, input_json, options);
-  submit_one(*state, std::move(request),
-             [state, id = std::string(workflow_id), started = std::move(started)](auto answer) {
-               auto* failure = std::get_if<Error>(&answer);
-               auto result = failure ? WorkflowHandleState::Result(std::move(*failure))
-                                     : detail::started_or_refused(std::get<SubmitResult>(std::move(answer)));
-               started(WorkflowHandle(std::make_shared<WorkflowHandleState>(state, id, std::move(result))));
-             });
+  submit_one(
+      *state, std::move(request),
+      [state, id = std::string(workflow_id), started = std::move(started)](std::variant<SubmitResult, Error> answer) {
+        started(WorkflowHandle(
+            std::make_shared<WorkflowHandleState>(state, id, received(std::move(answer), Kind::workflow))));
+      });
 }
 
 WorkflowHandle App::find_workflow(std::string_view workflow_id) {
@@ -176,6 +252,11 @@ Handle App::find(std::string_view id) {
   Receipt receipt;
   receipt.execution = *std::move(execution);
   return Handle(std::make_shared<HandleState>(state_, std::move(receipt)));
+}
+
+App& App::configure_queue(const std::string& queue, const QueueOptions& options) {
+  detail::translating([&] { state_->engine().put_queue(state_->name_space(), queue, to_settings(options)); });
+  return *this;
 }
 
 void App::work(const WorkOptions& options) {

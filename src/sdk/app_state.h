@@ -6,11 +6,11 @@
 #include <string>
 #include <variant>
 
-#include "client/remote_engine.h"
 #include "engine/engine.h"
 #include "hapax/app.h"
 #include "open/open_engine.h"
 #include "sdk/declarations.h"
+#include "sdk/errors.h"
 
 namespace hapax::detail {
 
@@ -20,9 +20,22 @@ class AppState : public Declarations {
 
   Engine& engine() const { return *opened_.engine; }
   const Opened& opened() const { return opened_; }
+  bool is_remote() const { return opened_.is_remote; }
   const std::string& name_space() const { return name_space_; }
 
-  // Checked by every work(). The last one to return resets it.
+  // Tells the engine what the declared tasks say of their types, if that is new. Throws Failure; then it is told the
+  // next time.
+  void tell_types() {
+    auto untold = take_untold();
+    try {
+      for (const auto& [type, settings] : untold) engine().declare_type(name_space_, type, settings);
+    } catch (...) {
+      put_back(std::move(untold));
+      throw;
+    }
+  }
+
+  // What every work() looks at. The last one to return takes it back.
   std::atomic<bool> stop_requested = false;
   void work_begins() { ++working_; }
   void work_ended() {
@@ -35,43 +48,17 @@ class AppState : public Declarations {
   const Opened opened_;  // destroyed first: what it still answers may use the rest
 };
 
-inline const char* code_of(const Failure& failure) {
-  switch (failure.code()) {
-    case Failure::Code::unavailable:
-    case Failure::Code::outcome_unknown: return "StoreUnavailable";
-    case Failure::Code::corrupt: return "StoreCorrupt";
-    case Failure::Code::misuse: return "InvalidRequest";
-    case Failure::Code::stopped: return "ShuttingDown";
-  }
-  return "StoreUnavailable";
-}
-
-// Runs what the engine may throw, and converts to the caller's exceptions.
-template <class Function>
-auto translating(Function&& function) -> decltype(function()) {
-  try {
-    return function();
-  } catch (const RemoteRefusal& refusal) {
-    throw Error(refusal.word(), refusal.what());
-  } catch (const Failure& failure) {
-    throw Error(code_of(failure), failure.what(), failure.safe_to_retry());
-  }
-}
-
-// For callbacks of the engine: it ends before the state does, and on another thread, so a callback must not keep the
-// state alive.
+// For what the engine calls: it ends before the state does, and on no thread of its own, so that must not be what keeps
+// the state.
 inline std::shared_ptr<AppState> unowned(const std::shared_ptr<AppState>& state) {
   return {std::shared_ptr<void>(), state.get()};
 }
 
 class HandleState {
  public:
-  using Result = std::variant<Receipt, Refusal, Error>;
+  using Result = std::variant<Receipt, Error>;
 
-  HandleState(std::shared_ptr<AppState> app, SubmitResult result)
-      : app_(std::move(app)),
-        result_(std::visit([](auto&& one) { return Result(std::move(one)); }, std::move(result))) {}
-  HandleState(std::shared_ptr<AppState> app, Error failure) : app_(std::move(app)), result_(std::move(failure)) {}
+  HandleState(std::shared_ptr<AppState> app, Result result) : app_(std::move(app)), result_(std::move(result)) {}
 
   // Throws this submission's refusal or failure, if any.
   const Receipt& receipt() const;
@@ -116,7 +103,7 @@ class WorkflowHandleState {
   const std::optional<End> end_;
 };
 
-// The refusal of a start as the error to throw.
-WorkflowHandleState::Result started_or_refused(SubmitResult result);
+// The receipt, or the refusal as the error that it is thrown as.
+std::variant<Receipt, Error> received_or_refused(SubmitResult result, Kind of);
 
 }  // namespace hapax::detail

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/canonical_json.h"
 #include "core/id.h"
 #include "core/time.h"
@@ -20,6 +22,11 @@ Event command(Event::Kind kind, std::string_view name = {}) {
   return event;
 }
 
+// A step's id follows from its run and its number.
+void refuse_id(const SubmitOptions& options) {
+  if (options.id) throw Error("InvalidRequest", "a step is given its id: leave options.id out", {.pointer = "/id"});
+}
+
 std::string text_json(std::string_view text) {
   std::string json;
   append_json_string(json, text);
@@ -31,10 +38,12 @@ std::string text_json(std::string_view text) {
 std::string Context::type_of(const void* function) const { return run_.declared_.type_of(function); }
 
 std::int32_t Context::start_task(std::string_view type, const std::string& input_json, const SubmitOptions& options) {
+  refuse_id(options);
   return run_.ask(command(Event::Kind::task, type), detail::to_request(run_.declared_, type, input_json, options));
 }
 
 std::int32_t Context::start_child(std::string_view type, const std::string& input_json, const SubmitOptions& options) {
+  refuse_id(options);
   Event event = command(Event::Kind::child, type);
   event.key = options.key;
   return run_.ask(std::move(event), detail::to_request(run_.declared_, type, input_json, options, Kind::workflow));
@@ -48,12 +57,12 @@ std::int32_t Context::start_timer(Milliseconds duration) {
 
 std::int32_t Context::start_timer(std::chrono::system_clock::time_point time) {
   Event event = command(Event::Kind::sleep);
-  event.until = std::min(std::chrono::ceil<Duration>(time), run_.now_ + kLongestSleep);
+  event.until = std::clamp<Time>(std::chrono::ceil<Duration>(time), from_ms(0), run_.now_ + kLongestSleep);
   return run_.ask(std::move(event));
 }
 
 std::int32_t Context::start_signal_wait(std::string_view name, std::optional<Milliseconds> timeout) {
-  detail::check_signal(name);
+  detail::check_step_name(name);
   Event event = command(Event::Kind::wait_signal, name);
   if (timeout) event.until = run_.now_ + in_bounds(*timeout);
   return run_.ask(std::move(event));
@@ -72,6 +81,7 @@ std::optional<std::string> Context::signal_json(std::int32_t step) {
 }
 
 std::string Context::record(std::string_view name, const std::function<std::string()>& function) {
+  detail::check_step_name(name);
   return run_.record(name, function);
 }
 
@@ -104,7 +114,10 @@ std::string Context::uuid() {
   }));
 }
 
-std::int32_t Context::version(std::string_view change, std::int32_t current) { return run_.version(change, current); }
+std::int32_t Context::version(std::string_view change, std::int32_t current) {
+  detail::check_step_name(change);
+  return run_.version(change, current);
+}
 
 void Context::continue_as(const std::string& input_json) { run_.continue_as(detail::parse_document(input_json)); }
 

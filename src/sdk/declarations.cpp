@@ -1,51 +1,83 @@
 #include "sdk/declarations.h"
 
+#include <utility>
+
 #include "core/field.h"
 #include "core/json.h"
 #include "core/name.h"
+#include "engine/check_request.h"
+#include "sdk/errors.h"
 
 namespace hapax::detail {
 
 namespace {
 
-constexpr Milliseconds kLongest = std::chrono::days(36'525);
+[[noreturn]] void refuse(const std::string& pointer, const std::string& message) {
+  throw to_error(InvalidField(pointer, message));
+}
 
 // The option's text as the engine's value.
 template <class Parse>
-auto word(std::string_view option, const std::optional<std::string>& text, Parse parse)
+auto word(const std::string& pointer, const std::optional<std::string>& text, Parse parse, const std::string& words)
     -> decltype(parse(std::string_view())) {
   if (!text) return {};
   auto value = parse(std::string_view(*text));
-  if (!value) throw Error("InvalidRequest", "the option " + std::string(option) + " knows no \"" + *text + "\"");
+  if (!value) refuse(pointer, "must be one of " + words + ", not \"" + *text + "\"");
   return value;
 }
 
-void check(std::string_view what, const std::optional<std::string>& text,
-           std::optional<std::string> (*rule)(std::string_view)) {
-  if (!text) return;
-  const auto wrong = is_valid_utf8(*text) ? rule(*text) : std::optional<std::string>("must be UTF-8");
-  if (wrong) throw Error("InvalidRequest", std::string(what) + " " + *wrong);
+void check_text(const std::string& pointer, const std::string& text,
+                std::optional<std::string> (*rule)(std::string_view)) {
+  if (const auto wrong = rule(text)) refuse(pointer, *wrong);
 }
 
-void check_duration(std::string_view option, const std::optional<Milliseconds>& duration, Milliseconds least) {
-  if (!duration || (*duration >= least && *duration <= kLongest)) return;
-  throw Error("InvalidRequest",
-              std::string(option) + " must be at least " + std::to_string(least.count()) + " ms and at most 100 years");
+std::optional<Strategy> strategy_of(const std::optional<IdentityOption>& identity) {
+  const auto name = identity ? std::optional(identity->strategy) : std::nullopt;
+  return word("/identity", name, parse_strategy, "caller_provided, strict, contextual, always_unique");
+}
+
+// Those of contextual("/a", "/b"), or the option beside it.
+std::optional<std::vector<std::string>> fields_of(const std::optional<IdentityOption>& identity,
+                                                  const std::optional<std::vector<std::string>>& fields) {
+  return identity && !identity->fields.empty() ? std::optional(identity->fields) : fields;
+}
+
+std::optional<Reuse> reuse_of(const std::optional<std::string>& reuse) {
+  return word("/reuse", reuse, parse_reuse, "allow_failed, reject, allow_closed, replace");
+}
+
+RetrySettings retry_of(const RetryOptions& retry) {
+  return {.initial = retry.initial, .factor = retry.factor, .max = retry.max};
+}
+
+TypeSettings settings_of(const TaskOptions& options) {
+  TypeSettings settings;
+  if (options.queue != TaskOptions().queue) settings.queue = options.queue;
+  settings.identity = strategy_of(options.identity);
+  settings.identity_fields = fields_of(options.identity, options.identity_fields);
+  settings.reuse = reuse_of(options.reuse);
+  settings.max_attempts = options.max_attempts;
+  settings.retry = retry_of(options.retry);
+  settings.timeout = options.timeout;
+  translating([&] { hapax::check(settings); });
+  return settings;
 }
 
 }  // namespace
 
 void Declarations::declare(std::string type, DeclaredTask task, const void* address) {
-  if (type != kAnyType) check("the type", type, check_name);
-  check("the queue", task.options.queue, check_name);
+  if (type != kAnyType) check_text("/type", type, check_name);
+  check_text("/queue", task.options.queue, check_name);
+  const TypeSettings settings = settings_of(task.options);
   std::lock_guard lock(mutex_);
   if (address) types_[address] = type;
+  if (type != kAnyType && settings != TypeSettings()) untold_.insert_or_assign(type, settings);
   tasks_.insert_or_assign(std::move(type), std::move(task));
 }
 
 void Declarations::declare(std::string type, DeclaredWorkflow workflow, const void* address) {
-  check("the type", type, check_name);
-  check("the queue", workflow.options.queue, check_name);
+  check_text("/type", type, check_name);
+  check_text("/queue", workflow.options.queue, check_name);
   std::lock_guard lock(mutex_);
   if (address) types_[address] = type;
   workflows_.insert_or_assign(std::move(type), std::move(workflow));
@@ -82,11 +114,17 @@ std::map<std::string, DeclaredWorkflow> Declarations::workflows() const {
   return {workflows_.begin(), workflows_.end()};
 }
 
-void check_workflow_id(std::string_view workflow_id) {
-  check("the workflow id", std::string(workflow_id), check_idempotency_key);
+std::map<std::string, TypeSettings> Declarations::take_untold() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(untold_, {});
 }
 
-void check_signal(std::string_view name) { check("the signal's name", std::string(name), check_name); }
+void Declarations::put_back(std::map<std::string, TypeSettings> untold) {
+  std::lock_guard lock(mutex_);
+  untold_.merge(untold);  // what was declared since is newer
+}
+
+void check_step_name(std::string_view name) { check_text("/name", std::string(name), check_idempotency_key); }
 
 Json parse_document(const std::string& json) {
   if (json.empty()) return {};
@@ -101,40 +139,14 @@ namespace {
 
 ExecutionId parse_id(const std::string& text) {
   const auto id = ExecutionId::parse(text);
-  if (!id || !id->is_v7()) throw Error("InvalidId", "the id must be a UUID of version 7, as new_id() draws them");
-  return *id;
+  if (id) return *id;
+  throw to_error(InvalidField("/id", "must be a UUID of version 7, as new_id() draws them", "InvalidId"));
 }
 
 }  // namespace
 
 SubmitRequest to_request(const Declarations& declared, std::string_view type, const std::string& input_json,
                          const SubmitOptions& options, Kind kind) {
-  check("the type", std::string(type), check_name);
-  check("the queue", options.queue, check_name);
-  check("the scope", options.scope, check_name);
-  check("the key", options.key, check_idempotency_key);
-  check("the concurrency key", options.concurrency_key, check_idempotency_key);
-  if (options.run_at && options.delay) throw Error("InvalidRequest", "run_at and delay exclude each other");
-  const auto outside = [](const std::optional<std::int32_t>& value, std::int32_t low, std::int32_t high) {
-    return value && (*value < low || *value > high);
-  };
-  if (outside(options.priority, -kMaxPriority, kMaxPriority)) {
-    throw Error("InvalidRequest", "the priority must be between -1000 and 1000");
-  }
-  if (outside(options.max_attempts, 1, kMaxAttemptsLimit)) {
-    throw Error("InvalidRequest", "max_attempts must be between 1 and 1000");
-  }
-
-  check_duration("idempotency_ttl", options.idempotency_ttl, Milliseconds(0));
-  check_duration("delay", options.delay, Milliseconds(0));
-  check_duration("retry.initial", options.retry.initial, Milliseconds(0));
-  check_duration("retry.max", options.retry.max, Milliseconds(0));
-  check_duration("timeout", options.timeout, Milliseconds(1));
-  check_duration("deadline", options.deadline, Milliseconds(1));
-  if (options.retry.factor && !(*options.retry.factor >= 1 && *options.retry.factor <= 100)) {
-    throw Error("InvalidRequest", "retry.factor must be between 1 and 100");
-  }
-
   SubmitRequest request;
   request.kind = kind;
   request.type = type;
@@ -142,21 +154,22 @@ SubmitRequest to_request(const Declarations& declared, std::string_view type, co
   request.queue = options.queue ? options.queue : declared.queue_of(type, kind);
   request.idempotency_key = options.key;
   if (options.scope) request.scope = Scope::parse(*options.scope);
-  request.identity = word("identity", options.identity, parse_strategy);
-  request.identity_fields = options.identity_fields;
-  request.reuse = word("reuse", options.reuse, parse_reuse);
-  request.on_duplicate = word("on_duplicate", options.on_duplicate, parse_on_duplicate);
+  request.identity = strategy_of(options.identity);
+  request.identity_fields = fields_of(options.identity, options.identity_fields);
+  request.reuse = reuse_of(options.reuse);
+  request.on_duplicate = word("/on_duplicate", options.on_duplicate, parse_on_duplicate, "return, error");
   request.idempotency_ttl = options.idempotency_ttl;
   request.priority = options.priority;
   if (options.run_at) request.run_at = std::chrono::floor<Duration>(*options.run_at);
   request.delay = options.delay;
   request.max_attempts = options.max_attempts;
-  request.retry = {.initial = options.retry.initial, .factor = options.retry.factor, .max = options.retry.max};
+  request.retry = retry_of(options.retry);
   request.timeout = options.timeout;
   if (options.deadline) request.deadline = *options.deadline;
   request.concurrency_key = options.concurrency_key;
   request.dry_run = options.dry_run;
   if (options.id) request.id = parse_id(*options.id);
+  translating([&] { hapax::check(request); });
   return request;
 }
 

@@ -36,6 +36,10 @@ class Declarations {
   // The queue that the type was declared with, if it was.
   std::optional<std::string> queue_of(std::string_view type, Kind kind = Kind::task) const;
 
+  // The settings of types that the engine was not told of yet.
+  std::map<std::string, TypeSettings> take_untold();
+  void put_back(std::map<std::string, TypeSettings> untold);
+
   std::map<std::string, DeclaredTask> tasks() const;
   std::map<std::string, DeclaredWorkflow> workflows() const;
 
@@ -43,18 +47,18 @@ class Declarations {
   mutable std::mutex mutex_;
   std::map<std::string, DeclaredTask, std::less<>> tasks_;
   std::map<std::string, DeclaredWorkflow, std::less<>> workflows_;
+  std::map<std::string, TypeSettings> untold_;
   std::map<const void*, std::string> types_;  // of plain functions
 };
 
-// The caller's options as the engine's submission. Throws Error(InvalidRequest) for unknown values.
+// A submission as the caller worded it, for the engine. Throws Error for what breaks a rule (engine/check_request.h).
 SubmitRequest to_request(const Declarations& declared, std::string_view type, const std::string& input_json,
                          const SubmitOptions& options, Kind kind = Kind::task);
 
 // The document in a JSON text; the empty text is null. Throws Error(InvalidJson).
 Json parse_document(const std::string& json);
 
-// Throws Error(InvalidRequest) for an invalid workflow id or signal name.
-void check_workflow_id(std::string_view workflow_id);
-void check_signal(std::string_view name);
+// Throws Error(InvalidRequest) for what cannot be the name of a signal, a side effect or a change.
+void check_step_name(std::string_view name);
 
 }  // namespace hapax::detail

@@ -1,7 +1,6 @@
 #include "core/json_writer.h"
 #include "hapax/task.h"
 #include "sdk/app_state.h"
-#include "wire/error_code.h"
 #include "wire/write_answer.h"
 
 namespace hapax {
@@ -9,9 +8,6 @@ namespace hapax {
 namespace detail {
 
 const Receipt& HandleState::receipt() const {
-  if (const auto* refusal = std::get_if<Refusal>(&result_)) {
-    throw Error(std::string(wire::to_string(refusal->code)), refusal->message);
-  }
   if (const auto* failure = std::get_if<Error>(&result_)) throw *failure;
   return std::get<Receipt>(result_);
 }
@@ -44,9 +40,7 @@ bool control(const HandleState& handle, ControlRequest::Action action, std::stri
   const auto outcome = translating([&] {
     return await<ControlOutcome>([&](auto reply) { app.engine().control(std::move(request), std::move(reply)); });
   });
-  if (outcome.kind != ControlOutcome::Kind::done) {
-    throw Error(std::string(wire::to_string(outcome.kind)), wire::describe(outcome.kind, handle.id()));
-  }
+  if (outcome.kind != ControlOutcome::Kind::done) throw to_error(outcome, handle.id().to_string(), Kind::task);
   return outcome.changed;
 }
 

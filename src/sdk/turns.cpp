@@ -49,7 +49,7 @@ OpenTurn Turns::open(const Execution& claimed, const std::vector<Event>& events)
 TurnRequest Turns::go_on(OpenTurn& turn, const std::optional<std::string>& result, Time now) {
   TurnRequest done = std::move(turn.request);
   TurnRequest::Command& step = done.commands.back();
-  step.begun->begun.completed = Report::Completed{result};
+  step.within_turn->begun.completed = Report::Completed{result};
   turn.run->learn_completed(step.event.step, result);
   turn.request = turn.run->advance(now);
   turn.request.token = done.token;

@@ -41,6 +41,7 @@ class TurnsTest : public ::testing::Test {
   Claimed claim(Duration lease = std::chrono::minutes(1)) {
     ClaimCall call;
     call.lease = lease;
+    call.worker = "test";
     call.name_space = "default";
     call.queues = {"default"};
     call.workflows = true;
@@ -115,7 +116,7 @@ TEST_F(TurnsTest, WhatARunWasToldButIsNotCommittedIsNotUsedByAClaim) {
 TEST_F(TurnsTest, ATurnWhoseWorkerWasLostIsNotAFirstTry) {
   Turns turns(app_, 10, 256 * 1024);
   start(3);
-  const Claimed lost = claim(Duration(1));
+  const Claimed lost = claim(std::chrono::seconds(1));
   EXPECT_TRUE(turns.open(lost.execution, lost.events).is_first_try);
   const Claimed again = claim();
   EXPECT_EQ(again.execution.id, lost.execution.id);

@@ -210,6 +210,11 @@ void Worker::claim_more(Claiming& claiming) {
   call.worker = name_;
   call.lease = options_.lease;
   call.wait = options_.until_idle_for ? std::min<Duration>(kClaimWait, *options_.until_idle_for) : Duration(kClaimWait);
+  try {
+    app_.tell_types();
+  } catch (const Failure&) {
+    return claimed(claiming, std::current_exception());
+  }
   auto waiting = app_.engine().claim(std::move(call), [this, &claiming](Answer<std::vector<Claimed>> answer) {
     claimed(claiming, std::move(answer));
   });

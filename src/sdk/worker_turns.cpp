@@ -1,10 +1,10 @@
 // Turns of workflows, and the steps that run within them.
 //
-// Where the code waits for one task alone, and the engine lets it begin (Engine::begin_step), the thread that ran the
-// code runs the task, before the commit that creates it. Then both are committed, the task as completed, and the turn
-// continues under its lease; so a series of quick steps takes one commit each. A task that takes longer than 50 ms, or
-// fails, is committed as running: its turn waits for it, and it is a task like any other from then on, with its own
-// lease.
+// Where the code waits for one task alone, and the engine lets it begin (Engine::begin_within_turn), the thread that
+// ran the code runs the task: before the commit that creates it. Then both are committed, the task as completed, and
+// the turn goes on under its lease; so a row of quick steps takes one commit each. A task that takes longer than a
+// moment, or fails, is told of by itself: its turn is committed as one that waits for it, and it is a task like any
+// other from then on, with a lease of its own.
 #include <algorithm>
 
 #include "sdk/thrown.h"
@@ -102,7 +102,7 @@ std::shared_ptr<Worker::StepInTurn> Worker::begin_step(const std::shared_ptr<Run
     std::lock_guard lock(mutex_);
     if (draining_ || app_.stop_requested || task->cancel_requested) return nullptr;
   }
-  auto execution = app_.engine().begin_step(
+  auto execution = app_.engine().begin_within_turn(
       task->execution, {.name_space = app_.name_space(), .queues = queues_, .worker = name_, .lease = options_.lease},
       *turn->lone_step());
   if (!execution) return nullptr;

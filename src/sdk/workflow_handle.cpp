@@ -5,7 +5,6 @@
 #include "core/json_writer.h"
 #include "hapax/workflow.h"
 #include "sdk/app_state.h"
-#include "wire/error_code.h"
 #include "wire/event.h"
 
 namespace hapax {
@@ -41,8 +40,7 @@ ControlOutcome control(const WorkflowHandleState& handle, ControlRequest request
     return await<ControlOutcome>([&](auto reply) { app.engine().control(std::move(request), std::move(reply)); });
   });
   if (outcome.kind == ControlOutcome::Kind::done) return outcome;
-  throw Error(std::string(wire::to_string(outcome.kind, Kind::workflow)),
-              wire::describe(outcome.kind, handle.workflow_id(), Kind::workflow, outcome.steps));
+  throw to_error(outcome, handle.workflow_id(), Kind::workflow);
 }
 
 ControlRequest control_request(ControlRequest::Action action, std::string_view request_key) {
@@ -54,10 +52,8 @@ ControlRequest control_request(ControlRequest::Action action, std::string_view r
 
 }  // namespace
 
-WorkflowHandleState::Result started_or_refused(SubmitResult result) {
-  if (const auto* refusal = std::get_if<Refusal>(&result)) {
-    return Error(std::string(wire::to_string(refusal->code, Kind::workflow)), refusal->message);
-  }
+std::variant<Receipt, Error> received_or_refused(SubmitResult result, Kind of) {
+  if (const auto* refusal = std::get_if<Refusal>(&result)) return to_error(*refusal, of);
   return std::get<Receipt>(std::move(result));
 }
 
@@ -168,7 +164,6 @@ WorkflowHandle WorkflowHandle::fork(std::int32_t from_step, std::string_view req
   request.from_step = from_step;
   request.fork_workflow_id =
       workflow_id.empty() ? fork_workflow_id(this->workflow_id(), request_key) : std::string(workflow_id);
-  detail::check_workflow_id(request.fork_workflow_id);
   const std::string new_id = request.fork_workflow_id;
   const ControlOutcome outcome = control(*state_, std::move(request));
   Receipt receipt;
@@ -180,7 +175,6 @@ WorkflowHandle WorkflowHandle::fork(std::int32_t from_step, std::string_view req
 
 void WorkflowHandle::send_signal(std::string_view name, const std::string& payload_json,
                                  std::string_view request_key) const {
-  detail::check_signal(name);
   ControlRequest request = control_request(ControlRequest::Action::signal, request_key);
   request.signal = name;
   if (!payload_json.empty()) request.payload = canonical_json(detail::parse_document(payload_json));

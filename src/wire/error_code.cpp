@@ -89,6 +89,7 @@ std::string_view to_string(TypeIdentity::Source source) {
   switch (source) {
     case TypeIdentity::Source::file: return "file";
     case TypeIdentity::Source::api: return "api";
+    case TypeIdentity::Source::code: return "code";
     case TypeIdentity::Source::declared: return "declared";
     case TypeIdentity::Source::undeclared: return "undeclared";
   }
@@ -96,8 +97,8 @@ std::string_view to_string(TypeIdentity::Source source) {
 }
 
 std::optional<TypeIdentity::Source> parse_identity_source(std::string_view word) {
-  for (const auto source : {TypeIdentity::Source::file, TypeIdentity::Source::api, TypeIdentity::Source::declared,
-                            TypeIdentity::Source::undeclared}) {
+  for (const auto source : {TypeIdentity::Source::file, TypeIdentity::Source::api, TypeIdentity::Source::code,
+                            TypeIdentity::Source::declared, TypeIdentity::Source::undeclared}) {
     if (to_string(source) == word) return source;
   }
   return std::nullopt;

@@ -188,6 +188,7 @@ TypeView read_type(const Json& document) {
   view.name = required_text(document, "name");
   view.settings = read_settings<TypeSettings>(document, "settings");
   view.from_file = read_names(document, "from_file");
+  view.from_code = read_names(document, "from_code");
   view.declared = flag(document, "declared");
   if (const Json* identity = present(document, "identity")) {
     view.identity = {required(*identity, "strategy", parse_strategy),

@@ -261,6 +261,8 @@ void write_type(JsonWriter& out, const TypeView& type) {
   out.key("settings").raw(type.settings.to_json());
   out.key("from_file").begin_array();
   for (const std::string& name : type.from_file) out.string(name);
+  out.end_array().key("from_code").begin_array();
+  for (const std::string& name : type.from_code) out.string(name);
   out.end_array();
   out.key("declared").boolean(type.declared);
   out.key("identity").begin_object();

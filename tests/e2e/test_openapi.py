@@ -321,6 +321,8 @@ def walk_settings(witness, caller):
     call("patch", "/v1/types/walked", {"max_attempts": 7, "timeout": None, "retry": {"max": None}}, expect=200)
     call("patch", "/v1/types/walked", {"queue": 1}, expect=400)
     call("patch", "/v1/types/tuned", {"priority": 3}, expect=200)
+    call("put", "/v1/types/walked/code", {"max_attempts": 4}, expect=200)
+    call("put", "/v1/types/walked/code", {"queue": 1}, expect=400)
     call("get", "/v1/types/walked", expect=200)
     call("get", f"/v1/types/{'x' * 129}", expect=400)
     call("get", "/v1/types", expect=200)

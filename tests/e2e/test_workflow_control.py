@@ -108,7 +108,7 @@ def test_a_step_that_there_is_not_cannot_be_forked_from(caller, line, from_step)
     assert answer.json["steps"] == STEPS and str(STEPS) in answer.json["message"]
 
 
-@pytest.mark.parametrize("body, pointer", [({}, "/from_step"), ({"from_step": 0}, "/from_step"), ({"from_step": "1"}, "/from_step"),
+@pytest.mark.parametrize("body, pointer", [({"from_step": -1}, "/from_step"), ({"from_step": "1"}, "/from_step"),
                                            ({"from_step": 1, "workflow_id": ""}, "/workflow_id"), ({"from_step": 1, "x": 1}, "/x")])
 def test_a_fork_that_makes_no_sense_says_where(caller, line, body, pointer):
     line.begin()

@@ -2,27 +2,24 @@
 #include <fmt/core.h>
 
 #include "core/field.h"
+#include "engine/check_request.h"
 #include "http/answer.h"
 #include "http/error.h"
 #include "http/parse_request.h"
 #include "http/query.h"
 #include "http/service.h"
 #include "wire/activity.h"
+#include "wire/read_request.h"
 
 namespace hapax::http {
 
 namespace {
 
-constexpr std::int64_t kMaxPage = 1000;
 constexpr std::int64_t kPage = 100;
 
 std::string activity_id(const Request& request) {
   const std::string& id = request.params.at(0);
-  try {
-    check_activity_id(id);
-  } catch (const InvalidField& wrong) {
-    throw invalid_parameter("id", wrong.what());
-  }
+  check_activity(id);
   return id;
 }
 
@@ -112,12 +109,7 @@ void unpause(Backend& backend, Request& request, const Responder& responder) {
 void list_runs(Backend& backend, Request& request, const Responder& responder) {
   backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space,
                                   page = parse_page(request.query), id = activity_id(request)] {
-    std::optional<RunsPage> runs;
-    try {
-      runs = engine.activities().runs(name_space, id, page.cursor, page.limit);
-    } catch (const InvalidField&) {
-      throw invalid_parameter("cursor", "must be a \"next_cursor\" of an earlier answer");
-    }
+    const std::optional<RunsPage> runs = engine.activities().runs(name_space, id, page.cursor, page.limit);
     if (!runs) throw activity_not_found(id);
     JsonWriter out;
     wire::write_runs(out, *runs);
@@ -161,24 +153,13 @@ Response backfill_response(const std::string& id, const BackfilledRuns& runs) {
 void backfill(Backend& backend, Request& request, const Responder& responder) {
   Query(request.query).done();
   std::string id = activity_id(request);
-  const Json document = parse_body(request);
-  FieldReader fields(document);
-  Backfill wanted;
-  wanted.from = fields.required("from", fields.time("from"));
-  wanted.to = fields.required("to", fields.time("to"));
-  wanted.force = fields.boolean("force").value_or(false);
-  fields.done();
-  backend.pool.begin(responder, [&engine = backend.engine, responder, name_space = request.name_space,
-                                 id = std::move(id), wanted] {
-    try {
-      engine.activities().backfill(
-          name_space, id, wanted,
-          responder.reply<BackfilledRuns>([id](const BackfilledRuns& runs) { return backfill_response(id, runs); }));
-    } catch (const InvalidField& error) {
-      if (!error.pointer().empty()) throw;
-      throw RequestError(400, "InvalidRequest", fmt::format("It cannot be done: {}.", error.what()));
-    }
-  });
+  const Backfill wanted = wire::read_backfill(parse_body(request));
+  backend.pool.begin(
+      responder, [&engine = backend.engine, responder, name_space = request.name_space, id = std::move(id), wanted] {
+        engine.activities().backfill(
+            name_space, id, wanted,
+            responder.reply<BackfilledRuns>([id](const BackfilledRuns& runs) { return backfill_response(id, runs); }));
+      });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "http/answer.h"
 #include "http/parse_request.h"
 #include "http/service.h"
+#include "wire/read_request.h"
 #include "wire/write_answer.h"
 
 namespace hapax::http {
@@ -17,7 +18,7 @@ Response claim_response(const std::vector<Claimed>& claimed) {
 }
 
 void claim(Backend& backend, Request& request, const Responder& responder) {
-  ClaimCall call = parse_claim(parse_body(request), request.name_space);
+  ClaimCall call = wire::read_claim_call(parse_body(request), request.name_space);
   const bool waits = call.wait > Duration::zero();
   auto waiting = backend.engine.claim(std::move(call), responder.reply<std::vector<Claimed>>(claim_response));
   if (waits && waiting) responder.wait(std::move(waiting));
@@ -56,13 +57,13 @@ void extend(Backend& backend, const Request& request, const Responder& responder
 }
 
 void heartbeat(Backend& backend, Request& request, const Responder& responder) {
-  Heartbeat beat = parse_heartbeat(parse_body(request));
+  wire::Heartbeat beat = wire::read_heartbeat(parse_body(request));
   extend(backend, request, responder, std::move(beat.leases), beat.lease);
 }
 
 // A lease of no length gives the task back.
 void give_back(Backend& backend, Request& request, const Responder& responder) {
-  extend(backend, request, responder, parse_return(parse_body(request)), Duration(0));
+  extend(backend, request, responder, wire::read_return(parse_body(request)), Duration(0));
 }
 
 Response finish_response(const Leases& leases, const std::vector<FinishOutcome>& outcomes) {
@@ -70,10 +71,10 @@ Response finish_response(const Leases& leases, const std::vector<FinishOutcome>&
 }
 
 void finish(Backend& backend, Request& request, const Responder& responder) {
-  std::vector<FinishItem> items = parse_finish(parse_body(request));
+  std::vector<wire::FinishItem> items = wire::read_finish(parse_body(request));
   std::vector<Report> reports;
   Leases leases;
-  for (FinishItem& item : items) {
+  for (wire::FinishItem& item : items) {
     const auto token = LeaseToken::parse(item.lease);
     leases.known.push_back(token.has_value());
     leases.texts.push_back(std::move(item.lease));

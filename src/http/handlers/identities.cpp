@@ -1,5 +1,5 @@
 // The ledger of identities: look up, release.
-#include "core/name.h"
+#include "engine/check_request.h"
 #include "http/error.h"
 #include "http/query.h"
 #include "http/service.h"
@@ -9,16 +9,6 @@ namespace hapax::http {
 
 namespace {
 
-// Under its own scope the type is part of an identity, and it names the scope and queue. Otherwise it may be left out.
-std::string needed_type(const Query& query, std::optional<std::string> type, const std::optional<std::string>& queue,
-                        const std::optional<Scope>& scope) {
-  if (!scope || scope->tag == Scope::Tag::type) return query.required("type", std::move(type));
-  if (scope->tag == Scope::Tag::queue && !queue && !type) {
-    throw invalid_parameter("queue", "is required for the scope queue, unless a type names it");
-  }
-  return type.value_or("");
-}
-
 std::string describe_missing(const std::string& type, const std::string& key) {
   const std::string of_type = type.empty() ? "" : " of type '" + type + "'";
   return "No submission" + of_type + " with the key '" + key + "' is in the ledger.";
@@ -26,14 +16,13 @@ std::string describe_missing(const std::string& type, const std::string& key) {
 
 void find_identity(Backend& backend, Request& request, const Responder& responder) {
   Query query(request.query);
-  auto given_type = query.name("type");
+  std::string type = query.string("type").value_or("");
   std::string key = query.required("key", query.string("key"));
-  if (auto wrong = check_idempotency_key(key)) throw invalid_parameter("key", *wrong);
-  auto queue = query.name("queue");
+  auto queue = query.string("queue");
   std::optional<Scope> scope;
-  if (const auto text = query.name("scope")) scope = Scope::parse(*text);
+  if (const auto text = query.string("scope")) scope = Scope::parse(*text);
   query.done();
-  std::string type = needed_type(query, std::move(given_type), queue, scope);
+  check_identity_query(type, scope, queue, key);
   backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space, type = std::move(type),
                                   key = std::move(key), queue = std::move(queue), scope = std::move(scope)] {
     const auto found = engine.find_identity(name_space, type, scope, queue, key);

@@ -1,5 +1,5 @@
 // The settings and counts of queues.
-#include "core/name.h"
+#include "engine/check_request.h"
 #include "http/error.h"
 #include "http/parse_request.h"
 #include "http/query.h"
@@ -12,7 +12,7 @@ namespace {
 
 std::string queue_name(const Request& request) {
   const std::string& name = request.params.at(0);
-  if (auto wrong = check_name(name)) throw invalid_parameter("name", *wrong);
+  check_setting_name(name);
   return name;
 }
 

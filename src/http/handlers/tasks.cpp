@@ -2,11 +2,13 @@
 #include <fmt/core.h>
 
 #include "core/field.h"
+#include "engine/check_request.h"
 #include "http/answer.h"
 #include "http/error.h"
 #include "http/parse_request.h"
 #include "http/query.h"
 #include "http/service.h"
+#include "wire/read_request.h"
 #include "wire/write_answer.h"
 
 namespace hapax::http {
@@ -21,21 +23,28 @@ ExecutionId task_id(const Request& request) {
 
 void submit(Backend& backend, Request& request, const Responder& responder) {
   std::vector<SubmitRequest> requests;
-  requests.push_back(parse_submit(parse_body(request)));
+  requests.push_back(wire::read_submit(parse_body(request)));
   apply_key_header(requests.back(), request);
   backend.engine.submit(request.name_space, std::move(requests),
                         responder.reply<std::vector<SubmitResult>>(submit_response));
 }
 
+// The place of a fault within the whole batch.
+void make_absolute(SubmitResult& result, std::size_t index) {
+  auto* refusal = std::get_if<Refusal>(&result);
+  if (refusal && !refusal->existing) refusal->pointer.insert(0, fmt::format("/tasks/{}", index));
+}
+
 // The answers to the items in order: errors are already written, the rest comes from the engine.
-Response batch_response(const std::vector<std::string>& errors, const std::vector<SubmitResult>& results) {
+Response batch_response(const std::vector<std::string>& errors, std::vector<SubmitResult> results) {
   JsonWriter out;
   out.begin_object().key("receipts").begin_array();
   auto next = results.begin();
-  for (const std::string& error : errors) {
-    if (!error.empty()) {
-      out.raw(error);
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (!errors[i].empty()) {
+      out.raw(errors[i]);
     } else if (next != results.end()) {
+      make_absolute(*next, i);
       wire::write_submit_result(out, *next++);
     } else {
       throw std::logic_error("the engine answered fewer submissions than it was given");
@@ -46,13 +55,13 @@ Response batch_response(const std::vector<std::string>& errors, const std::vecto
 }
 
 void submit_batch(Backend& backend, Request& request, const Responder& responder) {
-  std::vector<Json> tasks = parse_batch(parse_body(request));
+  std::vector<Json> tasks = wire::read_batch(parse_body(request));
   std::vector<std::string> errors(tasks.size());
   std::vector<SubmitRequest> requests;
   requests.reserve(tasks.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     try {
-      requests.push_back(parse_submit(std::move(tasks[i]), fmt::format("/tasks/{}", i)));
+      requests.push_back(wire::read_submit(std::move(tasks[i]), fmt::format("/tasks/{}", i)));
       requests.back().brief = true;
     } catch (const InvalidField& error) {
       JsonWriter out;
@@ -61,11 +70,11 @@ void submit_batch(Backend& backend, Request& request, const Responder& responder
     }
   }
   if (requests.empty()) return responder.answer(batch_response(errors, {}));
-  backend.engine.submit(request.name_space, std::move(requests),
-                        responder.reply<std::vector<SubmitResult>>(
-                            [errors = std::move(errors)](const std::vector<SubmitResult>& results) {
-                              return batch_response(errors, results);
-                            }));
+  backend.engine.submit(
+      request.name_space, std::move(requests),
+      responder.reply<std::vector<SubmitResult>>([errors = std::move(errors)](std::vector<SubmitResult> results) {
+        return batch_response(errors, std::move(results));
+      }));
 }
 
 void get_task(Backend& backend, Request& request, const Responder& responder) {

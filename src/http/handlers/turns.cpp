@@ -1,7 +1,8 @@
 // Workers: the turns of workflows.
 #include "http/answer.h"
-#include "http/parse_turn.h"
+#include "http/parse_request.h"
 #include "http/service.h"
+#include "wire/read_request.h"
 #include "wire/write_answer.h"
 
 namespace hapax::http {
@@ -20,10 +21,10 @@ Response turns_response(const Leases& leases, const std::vector<TurnOutcome>& ou
 }
 
 void commit_turns(Backend& backend, Request& request, const Responder& responder) {
-  std::vector<TurnItem> items = parse_turns(parse_body(request));
+  std::vector<wire::TurnItem> items = wire::read_turns(parse_body(request));
   std::vector<TurnRequest> turns;
   Leases leases;
-  for (TurnItem& item : items) {
+  for (wire::TurnItem& item : items) {
     const auto token = LeaseToken::parse(item.lease);
     const auto step = item.step ? LeaseToken::parse(item.step->lease) : std::nullopt;
     const bool known = token && step.has_value() == item.step.has_value();

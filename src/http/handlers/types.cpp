@@ -1,5 +1,5 @@
-// The settings of types: declaring one (PUT), and tuning one (PATCH).
-#include "core/name.h"
+// The settings of types: declaring one (PUT), tuning one (PATCH), and what code declares.
+#include "engine/check_request.h"
 #include "http/error.h"
 #include "http/parse_request.h"
 #include "http/query.h"
@@ -12,7 +12,7 @@ namespace {
 
 std::string type_name(const Request& request) {
   const std::string& name = request.params.at(0);
-  if (auto wrong = check_name(name)) throw invalid_parameter("name", *wrong);
+  check_setting_name(name);
   return name;
 }
 
@@ -48,6 +48,16 @@ void put_type(Backend& backend, Request& request, const Responder& responder) {
   });
 }
 
+// What a program's code says of the type, which the library sends.
+void declare_type(Backend& backend, Request& request, const Responder& responder) {
+  std::string name = type_name(request);
+  TypeSettings settings = TypeSettings::parse(parse_body(request));
+  backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space, name = std::move(name),
+                                  settings = std::move(settings)] {
+    return type_response(engine.declare_type(name_space, name, settings));
+  });
+}
+
 void patch_type(Backend& backend, Request& request, const Responder& responder) {
   std::string name = type_name(request);
   Json patch = parse_body(request);
@@ -63,6 +73,7 @@ void add_type_routes(Router& router, Backend& backend) {
   router.add(Method::get, "/v1/types/{name}", on(backend, get_type));
   router.add(Method::put, "/v1/types/{name}", on(backend, put_type));
   router.add(Method::patch, "/v1/types/{name}", on(backend, patch_type));
+  router.add(Method::put, "/v1/types/{name}/code", on(backend, declare_type));
 }
 
 }  // namespace hapax::http

@@ -1,14 +1,14 @@
 // Starting, reading and controlling workflows.
 #include <limits>
 
-#include "core/canonical_json.h"
-#include "core/field.h"
 #include "core/name.h"
+#include "engine/check_request.h"
 #include "http/answer.h"
 #include "http/error.h"
 #include "http/query.h"
 #include "http/service.h"
 #include "wire/event.h"
+#include "wire/read_request.h"
 #include "wire/write_answer.h"
 
 namespace hapax::http {
@@ -17,7 +17,7 @@ namespace {
 
 void start(Backend& backend, Request& request, const Responder& responder) {
   std::vector<SubmitRequest> requests;
-  requests.push_back(parse_submit(parse_body(request), "", Kind::workflow));
+  requests.push_back(wire::read_submit(parse_body(request), "", Kind::workflow));
   apply_key_header(requests.back(), request);
   if (!requests.back().idempotency_key) throw InvalidField("/workflow_id", "is required");
   backend.engine.submit(request.name_space, std::move(requests),
@@ -117,6 +117,7 @@ void run_control(Backend& backend, ControlRequest operation, const Responder& re
     wire::write_workflow_control(out, operation, outcome);
     return control_response(outcome, out.take());
   };
+  check(operation);
   if (check_idempotency_key(*operation.workflow_id)) {  // not a possible workflow id
     ControlOutcome unknown;
     unknown.kind = ControlOutcome::Kind::not_found;
@@ -139,30 +140,21 @@ void resume(Backend& backend, Request& request, const Responder& responder) {
 
 void fork(Backend& backend, Request& request, const Responder& responder) {
   ControlRequest operation = control_request(request, ControlRequest::Action::fork);
-  const Json document = parse_body(request);
-  FieldReader fields(document);
-  operation.from_step = static_cast<std::int32_t>(
-      fields.required("from_step", fields.integer("from_step", 1, std::numeric_limits<std::int32_t>::max())));
-  auto workflow_id = fields.string("workflow_id");
-  fields.done();
-  if (workflow_id) {
-    if (const auto wrong = check_idempotency_key(*workflow_id)) throw InvalidField("/workflow_id", *wrong);
+  if (request.body.empty()) {
+    require_no_body(request);
+  } else {
+    wire::read_fork(parse_body(request), operation);
   }
-  operation.fork_workflow_id = std::move(workflow_id).value_or("");
   run_control(backend, std::move(operation), responder);
 }
 
 void signal(Backend& backend, Request& request, const Responder& responder) {
   ControlRequest operation = control_request(request, ControlRequest::Action::signal);
   operation.signal = request.params.at(1);
-  if (const auto wrong = check_idempotency_key(operation.signal)) throw invalid_parameter("name", *wrong);
-  if (!request.body.empty()) {
-    const Json document = parse_body(request);
-    FieldReader fields(document);
-    if (const Json* payload = fields.any("payload")) operation.payload = canonical_json(*payload);
-    fields.done();
-  } else {
+  if (request.body.empty()) {
     require_no_body(request);
+  } else {
+    wire::read_signal(parse_body(request), operation);
   }
   run_control(backend, std::move(operation), responder);
 }

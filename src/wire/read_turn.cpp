@@ -1,4 +1,4 @@
-#include "http/parse_turn.h"
+// Turns as a worker sends them.
 
 #include <fmt/core.h>
 
@@ -6,15 +6,14 @@
 
 #include "core/canonical_json.h"
 #include "core/field.h"
-#include "core/name.h"
-#include "http/parse_request.h"
+#include "engine/check_request.h"
+#include "wire/read_request.h"
 
-namespace hapax::http {
+namespace hapax::wire {
 
 namespace {
 
 constexpr std::size_t kMaxTurns = Engine::kMaxBatch;
-constexpr std::size_t kMaxCommands = 10'000;
 constexpr std::int64_t kMaxStep = std::numeric_limits<std::int32_t>::max();
 
 std::string item_pointer(const std::string& at, std::size_t index) { return fmt::format("{}/{}", at, index); }
@@ -32,24 +31,20 @@ std::optional<Event::Kind> parse_command_kind(std::string_view word) {
   return kind && is_command(*kind) ? kind : std::nullopt;
 }
 
-std::string command_name(FieldReader& fields) {
-  std::string name = fields.required("name", fields.string("name"));
-  if (const auto wrong = check_idempotency_key(name)) throw InvalidField(fields.pointer("name"), *wrong);
-  return name;
-}
+std::string command_name(FieldReader& fields) { return fields.required("name", fields.string("name")); }
 
-AttemptError parse_error(FieldReader& fields) {
+AttemptError read_error(FieldReader& fields) {
   const Json* error = fields.object("error");
   if (error == nullptr) throw InvalidField(fields.pointer("error"), "is required");
   FieldReader members(*error, fields.pointer("error"));
   AttemptError read;
-  read.type = members.name("type").value_or("Error");
+  read.type = members.string("type").value_or("Error");
   read.message = members.required("message", members.string("message"));
   members.done();
   return read;
 }
 
-TurnRequest::Command parse_command(Json& document, const std::string& at) {
+TurnRequest::Command read_command(Json& document, const std::string& at) {
   FieldReader fields(document, at);
   TurnRequest::Command command;
   Event& event = command.event;
@@ -76,7 +71,7 @@ TurnRequest::Command parse_command(Json& document, const std::string& at) {
       if (value != nullptr) {
         event.value = canonical_json(*value);
       } else if (fields.object("error") != nullptr) {
-        event.error = parse_error(fields);
+        event.error = read_error(fields);
       } else {
         throw InvalidField(fields.pointer("value"), "is required, or an error instead");
       }
@@ -85,18 +80,13 @@ TurnRequest::Command parse_command(Json& document, const std::string& at) {
   fields.done();
   if (event.kind == Event::Kind::task || event.kind == Event::Kind::child) {
     const Kind kind = event.kind == Event::Kind::child ? Kind::workflow : Kind::task;
-    Json start = take(document, "start");
-    const Json* id = start.find("id");
-    if (id != nullptr && !id->is(Json::Kind::null)) {
-      throw InvalidField(at + "/start/id", "is given by the server, from the run and the step");
-    }
-    command.start = parse_submit(std::move(start), at + "/start", kind);
+    command.start = read_submit(take(document, "start"), at + "/start", kind);
     event.name = command.start->type;
   }
   return command;
 }
 
-decltype(TurnRequest::end) parse_end(Json& document, const std::string& at) {
+decltype(TurnRequest::end) read_end(Json& document, const std::string& at) {
   FieldReader fields(document, at);
   const std::string kind = fields.required("kind", fields.string("kind"));
   decltype(TurnRequest::end) end;
@@ -104,9 +94,9 @@ decltype(TurnRequest::end) parse_end(Json& document, const std::string& at) {
     const Json* result = fields.any("result");
     end = Turn::Completed{result != nullptr ? std::optional(canonical_json(*result)) : std::nullopt};
   } else if (kind == "failed") {
-    end = Turn::Failed{parse_error(fields)};
+    end = Turn::Failed{read_error(fields)};
   } else if (kind == "stuck") {
-    end = Turn::Stuck{parse_error(fields)};
+    end = Turn::Stuck{read_error(fields)};
   } else if (kind == "continued") {
     fields.any("input");
     end = TurnRequest::Continued{};
@@ -119,34 +109,32 @@ decltype(TurnRequest::end) parse_end(Json& document, const std::string& at) {
   return end;
 }
 
-TurnItem parse_turn(Json& document, const std::string& at) {
+TurnItem read_turn(Json& document, const std::string& at) {
   FieldReader fields(document, at);
   TurnItem item;
   item.lease = fields.required("lease", fields.string("lease"));
   item.turn.seen = fields.required("seen", fields.integer("seen", 0, std::numeric_limits<std::int64_t>::max()));
-  if (const Json* step = fields.object("step")) item.step = parse_finish_item(*step, fields.pointer("step"));
-  const Json* commands = fields.array("commands");
+  if (const Json* step = fields.object("step")) item.step = read_finish_item(*step, fields.pointer("step"));
+  fields.array("commands");
   if (fields.object("end") == nullptr) throw InvalidField(fields.pointer("end"), "is required");
   fields.done();
-  if (commands != nullptr && commands->items.size() > kMaxCommands) {
-    throw InvalidField(fields.pointer("commands"), fmt::format("must have at most {} items", kMaxCommands));
-  }
   Json list = take(document, "commands"), end = take(document, "end");
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const std::string place = item_pointer(at + "/commands", i);
-    item.turn.commands.push_back(parse_command(list.items[i], place));
-    const std::int32_t step = item.turn.commands.back().event.step;
-    if (i > 0 && step != item.turn.commands[i - 1].event.step + 1) {
-      throw InvalidField(place + "/step", "must be one more than that of the command before");
-    }
+    item.turn.commands.push_back(read_command(list.items[i], place));
   }
-  item.turn.end = parse_end(end, at + "/end");
+  item.turn.end = read_end(end, at + "/end");
+  try {
+    check(item.turn);
+  } catch (const InvalidField& error) {
+    throw InvalidField(at + error.pointer(), error.what(), error.code());
+  }
   return item;
 }
 
 }  // namespace
 
-std::vector<TurnItem> parse_turns(Json document) {
+std::vector<TurnItem> read_turns(Json document) {
   FieldReader fields(document);
   const Json* turns = fields.array("turns");
   fields.done();
@@ -158,9 +146,9 @@ std::vector<TurnItem> parse_turns(Json document) {
   std::vector<TurnItem> items;
   items.reserve(list.items.size());
   for (std::size_t i = 0; i < list.items.size(); ++i) {
-    items.push_back(parse_turn(list.items[i], item_pointer("/turns", i)));
+    items.push_back(read_turn(list.items[i], item_pointer("/turns", i)));
   }
   return items;
 }
 
-}  // namespace hapax::http
+}  // namespace hapax::wire

@@ -1,11 +1,11 @@
-#include "http/parse_turn.h"
+#include "wire/read_request.h"
 
 #include <gtest/gtest.h>
 
 #include "core/field.h"
 #include "wire/write_request.h"
 
-namespace hapax::http {
+namespace hapax::wire {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,7 +21,7 @@ TurnRequest::Command command(std::int32_t step, Event::Kind kind, std::string na
 }
 
 TurnRequest::Command start(std::int32_t step, Kind kind, std::optional<std::string> key) {
-  auto command = http::command(step, kind == Kind::workflow ? Event::Kind::child : Event::Kind::task, "charge");
+  auto command = wire::command(step, kind == Kind::workflow ? Event::Kind::child : Event::Kind::task, "charge");
   command.start.emplace();
   command.start->kind = kind;
   command.start->type = "charge";
@@ -51,18 +51,18 @@ TurnRequest every_command() {
 }
 
 void expect_arrives(const TurnRequest& turn) {
-  const std::string text = wire::write_turns({turn});
-  auto items = parse_turns(parse_json(text));
+  const std::string text = write_turns({turn});
+  auto items = read_turns(parse_json(text));
   ASSERT_EQ(items.size(), 1U);
   EXPECT_EQ(items[0].lease, turn.token.to_string());
   TurnRequest read = std::move(items[0].turn);
   read.token = turn.token;
-  EXPECT_EQ(wire::write_turns({read}), text);
+  EXPECT_EQ(write_turns({read}), text);
   ASSERT_EQ(read.commands.size(), turn.commands.size());
   for (std::size_t i = 0; i < turn.commands.size(); ++i) EXPECT_EQ(read.commands[i].event, turn.commands[i].event) << i;
 }
 
-TEST(ParseTurn, EveryCommandAndEveryEndArrives) {
+TEST(ReadTurn, EveryCommandAndEveryEndArrives) {
   TurnRequest turn = every_command();
   expect_arrives(turn);
   turn.end = Turn::Completed{std::nullopt};
@@ -80,14 +80,14 @@ TEST(ParseTurn, EveryCommandAndEveryEndArrives) {
 
 std::string pointer_of(const char* text) {
   try {
-    parse_turns(parse_json(text));
+    read_turns(parse_json(text));
   } catch (const InvalidField& error) {
     return error.pointer();
   }
   return "nothing was thrown";
 }
 
-TEST(ParseTurn, ErrorsHaveAPointer) {
+TEST(ReadTurn, ErrorsHaveAPointer) {
   EXPECT_EQ(pointer_of("{}"), "/turns");
   EXPECT_EQ(pointer_of(R"({"turns":[]})"), "/turns");
   EXPECT_EQ(pointer_of(R"({"turns":[],"colour":1})"), "/colour");
@@ -98,11 +98,11 @@ TEST(ParseTurn, ErrorsHaveAPointer) {
             "/turns/0/commands/0/step");
 }
 
-TEST(ParseTurn, TheStepsOfATurnAreConsecutive) {
+TEST(ReadTurn, TheStepsOfATurnAreConsecutive) {
   TurnRequest turn = every_command();
   turn.commands[2].event.step = 9;
-  EXPECT_EQ(pointer_of(wire::write_turns({turn}).c_str()), "/turns/0/commands/2/step");
+  EXPECT_EQ(pointer_of(write_turns({turn}).c_str()), "/turns/0/commands/2/step");
 }
 
 }  // namespace
-}  // namespace hapax::http
+}  // namespace hapax::wire

@@ -1,0 +1,227 @@
+#include "wire/read_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/canonical_json.h"
+#include "core/field.h"
+#include "core/name.h"
+#include "engine/check_request.h"
+
+namespace hapax::wire {
+
+namespace {
+
+constexpr std::int64_t kMaxItems = static_cast<std::int64_t>(Engine::kMaxBatch);
+
+std::string item_pointer(const std::string& at, std::size_t index) { return at + "/" + std::to_string(index); }
+
+// Checks what was read at that place.
+template <class Value>
+void check_at(const std::string& at, const Value& value) {
+  try {
+    check(value);
+  } catch (const InvalidField& error) {
+    throw InvalidField(at + error.pointer(), error.what(), error.code());
+  }
+}
+
+std::optional<std::int32_t> small_integer(FieldReader& fields, std::string_view name, std::int32_t low,
+                                          std::int32_t high) {
+  const auto value = fields.integer(name, low, high);
+  return value ? std::optional(static_cast<std::int32_t>(*value)) : std::nullopt;
+}
+
+std::optional<std::variant<Duration, Time>> read_deadline(FieldReader& fields) {
+  const auto text = fields.string("deadline");
+  if (!text) return std::nullopt;
+  if (const auto duration = parse_duration(*text)) return *duration;
+  if (const auto time = parse_time(*text)) return *time;
+  throw InvalidField(fields.pointer("deadline"),
+                     "must be a duration like \"1h\" or a time like \"2026-01-27T12:00:00Z\", not \"" + *text + "\"");
+}
+
+// An array of 1 to `most` items; absent is an error.
+const Json& bounded_array(FieldReader& fields, std::string_view name, std::int64_t most) {
+  const Json* array = fields.array(name);
+  if (array == nullptr) throw InvalidField(fields.pointer(name), "is required");
+  if (array->items.empty() || array->items.size() > static_cast<std::size_t>(most)) {
+    throw InvalidField(fields.pointer(name), fmt::format("must have 1 to {} items, not {}", most, array->items.size()));
+  }
+  return *array;
+}
+
+void read_kinds(FieldReader& fields, ClaimCall& call) {
+  const auto kinds = fields.strings("kinds");
+  if (!kinds) return;
+  const std::string at = fields.pointer("kinds");
+  call.tasks = false;
+  for (std::size_t i = 0; i < kinds->size(); ++i) {
+    const std::string& kind = (*kinds)[i];
+    if (kind != "task" && kind != "workflow") {
+      throw InvalidField(item_pointer(at, i), "must be one of task, workflow, not \"" + kind + "\"");
+    }
+    (kind == "task" ? call.tasks : call.workflows) = true;
+  }
+}
+
+Report::Failed read_failed(const Json& document, const std::string& at) {
+  FieldReader fields(document, at);
+  Report::Failed failed;
+  failed.error.type = fields.string("type").value_or("Error");
+  failed.error.message = fields.required("message", fields.string("message"));
+  failed.retryable = fields.boolean("retryable").value_or(true);
+  fields.done();
+  return failed;
+}
+
+std::optional<ExecutionId> read_id(FieldReader& fields) {
+  const auto text = fields.string("id");
+  if (!text) return std::nullopt;
+  const auto id = ExecutionId::parse(*text);
+  if (!id || !id->is_v7()) {
+    throw InvalidField(fields.pointer("id"), "must be a UUID of version 7, as 019bf2d4-8c1e-7a3b-9f00-5d1c2e3f4a5b",
+                       "InvalidId");
+  }
+  return id;
+}
+
+}  // namespace
+
+SubmitRequest read_submit(Json document, const std::string& at, Kind kind) {
+  FieldReader fields(document, at);
+  SubmitRequest request;
+  request.kind = kind;
+  request.type = fields.required("type", fields.string("type"));
+  fields.any("input");
+  request.queue = fields.string("queue");
+  request.idempotency_key = fields.string(kind == Kind::workflow ? "workflow_id" : "idempotency_key");
+  if (const auto scope = fields.string("scope")) request.scope = Scope::parse(*scope);
+  request.identity = fields.word("identity", parse_strategy, "caller_provided, strict, contextual, always_unique");
+  request.identity_fields = fields.strings("identity_fields");
+  request.max_attempts = small_integer(fields, "max_attempts", 1, kMaxAttemptsLimit);
+  if (const Json* retry = fields.object("retry")) request.retry = RetrySettings::parse(*retry, fields.pointer("retry"));
+  request.reuse = fields.word("reuse", parse_reuse, "allow_failed, reject, allow_closed, replace");
+  request.on_duplicate = fields.word("on_duplicate", parse_on_duplicate, "return, error");
+  request.idempotency_ttl = fields.duration("idempotency_ttl");
+  request.priority = small_integer(fields, "priority", -kMaxPriority, kMaxPriority);
+  request.run_at = fields.time("run_at");
+  request.delay = fields.duration("delay");
+  request.timeout = fields.duration("timeout");
+  request.deadline = read_deadline(fields);
+  request.concurrency_key = fields.string("concurrency_key");
+  request.dry_run = fields.boolean("dry_run").value_or(false);
+  request.id = read_id(fields);
+  fields.done();
+  check_at(at, request);
+  for (auto& [name, value] : document.members) {
+    if (name == "input") request.input = std::move(value);
+  }
+  return request;
+}
+
+std::vector<Json> read_batch(Json document) {
+  FieldReader fields(document);
+  fields.array("tasks");
+  fields.done();
+  bounded_array(fields, "tasks", kMaxItems);
+  return std::move(document.members.front().second.items);
+}
+
+ClaimCall read_claim_call(const Json& document, std::string name_space) {
+  FieldReader fields(document);
+  ClaimCall call;
+  call.name_space = std::move(name_space);
+  call.worker = fields.string("worker").value_or("anonymous");
+  call.queues = fields.strings("queues").value_or(std::vector<std::string>{"default"});
+  read_kinds(fields, call);
+  call.limit = small_integer(fields, "limit", 1, kMaxClaims).value_or(1);
+  call.wait = fields.duration("wait").value_or(call.wait);
+  call.lease = fields.duration("lease").value_or(call.lease);
+  fields.done();
+  check(call);
+  return call;
+}
+
+Heartbeat read_heartbeat(const Json& document) {
+  FieldReader fields(document);
+  Heartbeat heartbeat;
+  bounded_array(fields, "leases", kMaxItems);
+  heartbeat.leases = *fields.strings("leases");
+  heartbeat.lease = fields.duration("lease").value_or(heartbeat.lease);
+  fields.done();
+  check_lease(heartbeat.lease);
+  return heartbeat;
+}
+
+std::vector<std::string> read_return(const Json& document) {
+  FieldReader fields(document);
+  bounded_array(fields, "leases", kMaxItems);
+  std::vector<std::string> leases = *fields.strings("leases");
+  fields.done();
+  return leases;
+}
+
+FinishItem read_finish_item(const Json& document, const std::string& at) {
+  FieldReader fields(document, at);
+  FinishItem item;
+  item.lease = fields.required("lease", fields.string("lease"));
+  const Json* result = fields.any("result");
+  const Json* error = fields.object("error");
+  fields.done();
+  if (result != nullptr && error != nullptr) {
+    throw InvalidField(at, "has both a \"result\" and an \"error\"; an attempt ends in one of them");
+  }
+  if (error != nullptr) {
+    item.outcome = read_failed(*error, at + "/error");
+    check_at(at, Report{{}, item.outcome, {}});
+  } else {
+    Report::Completed completed;
+    if (result != nullptr) completed.result = canonical_json(*result);
+    item.outcome = std::move(completed);
+  }
+  return item;
+}
+
+std::vector<FinishItem> read_finish(const Json& document) {
+  FieldReader fields(document);
+  const Json& outcomes = bounded_array(fields, "outcomes", kMaxItems);
+  std::vector<FinishItem> items;
+  items.reserve(outcomes.items.size());
+  for (std::size_t i = 0; i < outcomes.items.size(); ++i) {
+    items.push_back(read_finish_item(outcomes.items[i], item_pointer("/outcomes", i)));
+  }
+  fields.done();
+  return items;
+}
+
+void read_fork(const Json& document, ControlRequest& request) {
+  FieldReader fields(document);
+  const auto from_step = small_integer(fields, "from_step", 0, std::numeric_limits<std::int32_t>::max()).value_or(0);
+  request.from_step = std::max(from_step, 1);  // 0: from the start
+  const auto workflow_id = fields.string("workflow_id");
+  fields.done();
+  // An empty one would be taken for none.
+  if (workflow_id && workflow_id->empty()) throw InvalidField("/workflow_id", *check_idempotency_key(""));
+  request.fork_workflow_id = workflow_id.value_or("");
+}
+
+void read_signal(const Json& document, ControlRequest& request) {
+  FieldReader fields(document);
+  if (const Json* payload = fields.any("payload")) request.payload = canonical_json(*payload);
+  fields.done();
+}
+
+Backfill read_backfill(const Json& document) {
+  FieldReader fields(document);
+  Backfill wanted;
+  wanted.from = fields.required("from", fields.time("from"));
+  wanted.to = fields.required("to", fields.time("to"));
+  wanted.force = fields.boolean("force").value_or(false);
+  fields.done();
+  return wanted;
+}
+
+}  // namespace hapax::wire
