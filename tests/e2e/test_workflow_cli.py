@@ -82,7 +82,7 @@ def test_a_request_key_makes_an_operation_one(command, caller, fresh):
         (["resume", "no-such-workflow"], NOT_FOUND),
         (["signal", "no-such-workflow", "s"], NOT_FOUND),
         (["fork", "no-such-workflow", "--from-step", "1"], NOT_FOUND),
-        (["fork", "no-such-workflow"], USAGE),
+        (["fork", "no-such-workflow"], NOT_FOUND),
         (["fork", "no-such-workflow", "--from-step=-1"], USAGE),
         (["start", "order"], USAGE),
         (["start", "order", "x" * 256], USAGE),
