@@ -46,7 +46,7 @@ class Databases {
 
 class PostgresHome final : public StoreHome {
  public:
-  explicit PostgresHome(bool pooled) : pooled_(pooled) {}
+  PostgresHome(bool pooled, std::string fast) : pooled_(pooled), fast_(std::move(fast)) {}
   ~PostgresHome() override {
     if (opened_) Databases::all().give_back(url_);
   }
@@ -54,6 +54,8 @@ class PostgresHome final : public StoreHome {
   std::unique_ptr<Store> open(const Clock& clock) override {
     PostgresOptions options;
     options.url = pooled_ ? PostgresServer::shared().pooled(url_) : url_;
+    const bool has_query = options.url.find('?') != std::string::npos;
+    options.url += (has_query ? "&fast=" : "?fast=") + fast_;
     auto store = open_postgres_store(options, &clock);
     opened_ = true;
     return store;
@@ -77,12 +79,15 @@ class PostgresHome final : public StoreHome {
 
  private:
   const bool pooled_;
+  const std::string fast_;
   const std::string url_ = Databases::all().take();
   bool opened_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<StoreHome> make_postgres_home(bool pooled) { return std::make_unique<PostgresHome>(pooled); }
+std::unique_ptr<StoreHome> make_postgres_home(bool pooled, const std::string& fast) {
+  return std::make_unique<PostgresHome>(pooled, fast);
+}
 
 }  // namespace hapax

@@ -7,6 +7,7 @@
 
 namespace hapax {
 
-std::unique_ptr<StoreHome> make_postgres_home(bool pooled);  // through a PgBouncer
+// Through a PgBouncer if pooled; with these of its shortcuts (store/postgres/fast/switches.h).
+std::unique_ptr<StoreHome> make_postgres_home(bool pooled, const std::string& fast);
 
 }  // namespace hapax

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "conformance/cached_home.h"
 #include "conformance/postgres_home.h"
 #include "conformance/s3_home.h"
@@ -51,6 +53,12 @@ class SqliteHome final : public StoreHome {
   TempDir dir_ = TempDir::in_memory_if_possible();
 };
 
+// Of PostgreSQL's shortcuts: all, or what the test run names.
+std::string fast_switches() {
+  const char* named = std::getenv("HAPAX_TEST_FAST");
+  return named ? named : "all";
+}
+
 }  // namespace
 
 std::vector<StoreKind> all_stores() {
@@ -59,8 +67,9 @@ std::vector<StoreKind> all_stores() {
       {"Sqlite", true, [] { return std::make_unique<SqliteHome>(); }},
       {"CachedSqlite", true, [] { return make_cached_home(false); }},
       {"UnsteadilyCachedSqlite", true, [] { return make_cached_home(true); }},
-      {"Postgres", true, [] { return make_postgres_home(false); }, 10},
-      {"PooledPostgres", true, [] { return make_postgres_home(true); }, 40},
+      {"Postgres", true, [] { return make_postgres_home(false, fast_switches()); }, 10},
+      {"PostgresByTheRules", true, [] { return make_postgres_home(false, "none"); }, 40},
+      {"PooledPostgres", true, [] { return make_postgres_home(true, "all"); }, 40},
       {"S3InMemory", true, [] { return make_s3_home(); }},
       {"S3", true, [] { return make_s3_server_home(); }, 200},
   };

@@ -12,8 +12,8 @@ namespace hapax::postgres {
 
 struct Opened {
   Opened(ConnectionOptions options, std::size_t connections, const Clock* clock, std::function<void()> on_replaced,
-         std::function<void()> activities_changed)
-      : runner(std::move(options), connections, clock, std::move(on_replaced)),
+         std::function<void()> activities_changed, fast::Switches fast)
+      : runner(std::move(options), connections, clock, std::move(on_replaced), fast),
         submit(runner),
         claim(runner),
         sweep(runner),

@@ -28,6 +28,7 @@ class PostgresStore final : public Store {
  public:
   PostgresStore(const PostgresOptions& options, const Clock* clock)
       : options_(connection_options(options, interrupt_)),
+        fast_(parse_url(options.url).fast),
         connections_(options.connections),
         timeout_(options.timeout),
         clock_(clock),
@@ -196,7 +197,7 @@ class PostgresStore final : public Store {
     options.identity = prepare(create, migrate_older);
     options.statement_timeout_ms = static_cast<int>(timeout_.count());
     return std::make_shared<Opened>(
-        std::move(options), connections_, clock_, [this] { tell_replaced(); }, [this] { tell_if(true); });
+        std::move(options), connections_, clock_, [this] { tell_replaced(); }, [this] { tell_if(true); }, fast_);
   }
 
   // On a separate connection, because migrating uses another protocol. Returns the identity.
@@ -230,6 +231,7 @@ class PostgresStore final : public Store {
 
   Interrupt interrupt_;
   const ConnectionOptions options_;
+  const fast::Switches fast_;
   const std::size_t connections_;
   const Duration timeout_;
   const Clock* const clock_;

@@ -167,9 +167,21 @@ TEST(PostgresUrl, TakesItsOwnOptionsOutOfTheQuery) {
   EXPECT_THAT(url.hosts, ElementsAre(HasSubstr("sslmode='disable'")));
 }
 
+TEST(PostgresUrl, SwitchesShortcuts) {
+  EXPECT_TRUE(parse_url("postgres://h/d").fast.create);
+  EXPECT_TRUE(parse_url("postgres://h/d?fast=all").fast.commit_turns);
+  EXPECT_FALSE(parse_url("postgres://h/d?fast=none&hapax_pooled=1").fast.complete);
+  const auto two = parse_url("postgres://h/d?sslmode=disable&fast=create,take_due").fast;
+  EXPECT_TRUE(two.create);
+  EXPECT_TRUE(two.take_due);
+  EXPECT_FALSE(two.create_started);
+  EXPECT_FALSE(two.done_steps);
+}
+
 TEST(PostgresUrl, RefusesWhatItDoesNotKnow) {
   for (const char* url :
-       {"postgres://h/d?hapax_pool=1", "postgres://h/d?hapax_pooled=yes",
+       {"postgres://h/d?fast=", "postgres://h/d?fast=create,", "postgres://h/d?fast=quick",
+        "postgres://h/d?hapax_pool=1", "postgres://h/d?hapax_pooled=yes",
         "postgres://h/d?hapax_schema=", "postgres://h/d?hapax_schema=A-b", "postgres://h/d?nonsense=1"}) {
     EXPECT_THROW(parse_url(url), Failure) << url;
   }

@@ -13,8 +13,9 @@
 #include <semaphore>
 #include <type_traits>
 
+#include "store/postgres/fast/spot_book.h"
+#include "store/postgres/fast/switches.h"
 #include "store/postgres/pool.h"
-#include "store/postgres/spot_book.h"
 #include "store/postgres/workspace.h"
 
 namespace hapax::postgres {
@@ -23,14 +24,17 @@ class Runner {
  public:
   // Without a clock of the caller's, the time is the server's. The clock must outlive the runner. Calls `on_replaced`
   // once, when the identity is found to be another; from then on every transaction fails.
-  Runner(ConnectionOptions options, std::size_t connections, const Clock* clock, std::function<void()> on_replaced)
-      : identity_(options.identity),
+  Runner(ConnectionOptions options, std::size_t connections, const Clock* clock, std::function<void()> on_replaced,
+         fast::Switches fast = {})
+      : fast_(fast),
+        identity_(options.identity),
         on_replaced_(std::move(on_replaced)),
         pool_(with_bounds(std::move(options)), connections),
         reads_(static_cast<std::ptrdiff_t>(std::max<std::size_t>(1, connections / 3))),
         clock_(clock),
         queues_([this](const std::vector<QueueName>& queues) { add_queues(queues); }) {}
 
+  const fast::Switches& fast() const { return fast_; }
   const std::string& identity() const { return identity_; }
   bool is_replaced() const { return replaced_; }
 
@@ -182,6 +186,7 @@ class Runner {
   void note_replaced();
   static Failure replaced();
 
+  const fast::Switches fast_;
   const std::string identity_;
   const std::function<void()> on_replaced_;
   std::atomic<bool> replaced_ = false;

@@ -36,6 +36,8 @@ void take_own(Url& url, std::string_view name, const std::string& value) {
   } else if (name == "hapax_pooled") {
     if (value != "0" && value != "1") refuse("hapax_pooled is 0 or 1, not \"" + value + "\"");
     url.pooled = value == "1";
+  } else if (name == "fast") {
+    url.fast = fast::parse_switches(value);
   } else {
     refuse("there is no option " + std::string(name) + "; Hapax's own are hapax_schema and hapax_pooled");
   }
@@ -51,7 +53,7 @@ std::string without_own(const std::string& text, Url& url) {
     const std::size_t end = std::min(rest.find('&'), rest.size());
     const std::string_view option = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (option.starts_with(kOwn)) {
+    if (option.starts_with(kOwn) || option.starts_with("fast=")) {
       const std::size_t equals = std::min(option.find('='), option.size());
       take_own(url, option.substr(0, equals), std::string(option.substr(std::min(equals + 1, option.size()))));
     } else {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/time.h"
+#include "store/postgres/fast/switches.h"
 
 namespace hapax::postgres {
 
@@ -15,6 +16,7 @@ struct Url {
   Duration connect_timeout{10'000};  // of each address
   std::string schema = "hapax";
   bool pooled = false;
+  fast::Switches fast;
 };
 
 // Throws Failure::misuse with a sentence that says what is wrong.

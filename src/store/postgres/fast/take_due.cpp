@@ -1,6 +1,6 @@
 // The short claim, for a queue without limits whose last claim was full: one statement, in one round trip, starts an
 // attempt on each of the first due tasks. What it leaves open (too few, or none because one has a concurrency key) the
-// general claim in claim.cpp handles.
+// general claim in claim.cpp handles. It stands for rules/claim.h where no limits apply.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ const Statement kTake{"take", take_sql()};
 }  // namespace
 
 std::optional<std::int32_t> Claim::short_way(std::span<const ClaimRequest> requests) {
-  if (requests.size() != 1 || unpark_) return std::nullopt;
+  if (!runner_.fast().take_due || requests.size() != 1 || unpark_) return std::nullopt;
   const ClaimRequest& request = requests.front();
   if (request.workflows || request.queues.size() != 1 || request.limit <= 0) return std::nullopt;
   const QueueName name{request.name_space, request.queues.front(), Kind::task};
