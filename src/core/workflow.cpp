@@ -65,7 +65,6 @@ bool is_of(const CommittedTurn& turn, const LeaseToken& token) {
          std::equal(turn.secret.begin(), turn.secret.end(), token.secret.bytes.begin());
 }
 
-
 }  // namespace
 
 void remember_turn(Execution& run) {
