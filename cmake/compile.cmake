@@ -58,18 +58,24 @@ function(hapax_library name)
   target_link_libraries(${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
 endfunction()
 
-# hapax_test(NAME SOURCES... DEPENDS ... [SLOW]): a GoogleTest program, run by ctest as one test. SLOW puts it into
-# the slow set, which `./dev test --slow` adds.
+# The unit and conformance tests: what `./dev test --unit` builds and runs.
+add_custom_target(unit_tests)
+
+# hapax_test(NAME SOURCES... DEPENDS ... [SLOW] [UNIT]): a GoogleTest program, run by ctest as one test. SLOW puts it
+# into the slow set, which `./dev test --slow` adds. UNIT puts it into the unit set; tests in src/ are in it anyway.
 function(hapax_test name)
   if(NOT HAPAX_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "SLOW" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "SLOW;UNIT" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   if(ARG_SLOW)
     set_tests_properties(${name} PROPERTIES LABELS slow)
+  elseif(ARG_UNIT OR CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/src/")
+    set_tests_properties(${name} PROPERTIES LABELS unit)
+    add_dependencies(unit_tests ${name})
   endif()
 endfunction()
