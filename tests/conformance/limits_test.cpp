@@ -80,6 +80,25 @@ TEST_P(Limits, ConcurrencyKeyLetsOneRunAtATime) {
   EXPECT_THAT(claimed_ids(), ElementsAre(second));
 }
 
+TEST_P(Limits, AFreedSlotDoesNotGoToATaskWhoseDeadlineHasPassed) {
+  submitted(Task().concurrency_key("c"));
+  const Execution first = claim_one();
+  submitted(Task().concurrency_key("c").deadline(1s));
+  const auto next = submitted(Task().concurrency_key("c")).id;
+  EXPECT_THAT(claimed_ids(), IsEmpty());
+  clock_.advance(2s);
+  complete(token_of(first));
+  EXPECT_THAT(claimed_ids(), ElementsAre(next));
+}
+
+TEST_P(Limits, AClaimForNeitherTasksNorWorkflowsGetsNothing) {
+  submit_many(3);
+  claim_one();  // a store may take the next ones without a look at the queue
+  ClaimRequest request = claim_request({"work"}, 10);
+  request.tasks = false;
+  EXPECT_THAT(store().claim({&request, 1}).at(0).executions, IsEmpty());
+}
+
 TEST_P(Limits, ConcurrencyLimitOfTheQueueApplies) {
   set_policy("work", {.concurrency_limit = 2});
   for (int i = 0; i < 3; ++i) submitted(Task().concurrency_key("c"));

@@ -283,6 +283,18 @@ TEST_P(Submit, SameIdWithAnotherTypeOrInputIsAConflictWhateverItsKey) {
   EXPECT_EQ(store().find_identity(key_hash("work", "l")), std::nullopt);
 }
 
+TEST_P(Submit, SameIdWithoutItsKeyGetsTheFirstAnswerWithItsExpiry) {
+  const Submission submission = Task().key("k").ttl(24h);
+  const SubmitOutcome first = submit(submission);
+  ASSERT_TRUE(first.expires_at);
+  Submission again = Task();
+  again.execution.id = submission.execution.id;
+  EXPECT_EQ(submit(again), first);
+  again = Task().key("another");
+  again.execution.id = submission.execution.id;
+  EXPECT_EQ(submit(again), first);
+}
+
 TEST_P(Submit, SameIdInAnotherNamespaceIsRefusedAndTellsNothing) {
   const Submission submission = Task().key("k");
   submit(submission);

@@ -46,6 +46,13 @@ SubmitOutcome PostgresRows::submit(const Submission& submission) {
   return rules::submit(*this, submission);
 }
 
+// What the batch submits is locked before. Another identity is only asked for to answer a submission that came again.
+const LedgerEntry* PostgresRows::entry(const Execution& execution) {
+  const IdentityHash& hash = execution.identity->hash;
+  if (!workspace_.has_locked(hash)) workspace_.read_identities({hash}, {});
+  return workspace_.entry(hash);
+}
+
 const LedgerEntry* PostgresRows::lock_entry(const Execution& execution) {
   const IdentityHash& hash = execution.identity->hash;
   if (!workspace_.has_locked(hash)) workspace_.lock_identities({hash}, {});

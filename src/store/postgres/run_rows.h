@@ -28,7 +28,7 @@ class PostgresRows final : public rules::Rows {
   void erase(const Execution& execution) override { workspace_.erase(*workspace_.load(execution.id)); }
   SubmitOutcome submit(const Submission& submission) override;
 
-  const LedgerEntry* entry(const Execution& execution) override { return workspace_.entry(execution.identity->hash); }
+  const LedgerEntry* entry(const Execution& execution) override;
   const LedgerEntry* lock_entry(const Execution& execution) override;
   const Execution* owner(const LedgerEntry& entry) override;
   const Execution* stored(const ExecutionId& id, const LedgerEntry* entry) override;

@@ -65,10 +65,11 @@ const Statement kLockQueues{
 
 const Statement kUnpark{
     "unpark",
-    "UPDATE open o SET parked = false FROM unnest($1::int4[], $2::bytea[], $3::int4[]) AS g (queue_no, "
-    "concurrency_key, slots),"
+    "UPDATE open o SET parked = false FROM unnest($1::int4[], $2::bytea[], $3::int4[], $4::int8[]) AS g (queue_no,"
+    " concurrency_key, slots, now),"
     " LATERAL (SELECT w.ctid AS place FROM open w WHERE w.parked AND w.queue_no = g.queue_no"
-    " AND w.concurrency_key = g.concurrency_key ORDER BY w.priority DESC, w.run_at, w.id"
+    " AND w.concurrency_key = g.concurrency_key AND (w.due_at IS NULL OR w.due_at > g.now)"
+    " ORDER BY w.priority DESC, w.run_at, w.id"
     " LIMIT greatest(0, g.slots - (SELECT count(*) FROM open r WHERE r.status = 1 AND r.queue_no = g.queue_no"
     " AND r.concurrency_key = g.concurrency_key))) p WHERE o.ctid = p.place"};
 
@@ -267,12 +268,14 @@ void Workspace::unpark() {
   Array numbers(Type::int4);
   for (const auto& [queue_no, key] : freed_) numbers.integer(queue_no);
   send_if_any(connection_, kLockQueues, std::move(numbers));
-  Columns freed(std::vector<Column>{{"queue_no", Type::int4}, {"concurrency_key", Type::bytea}, {"slots", Type::int4}});
+  Columns freed(std::vector<Column>{
+      {"queue_no", Type::int4}, {"concurrency_key", Type::bytea}, {"slots", Type::int4}, {"now", Type::int8}});
   for (const auto& [queue_no, key] : freed_) {
     const QueueName name = queues_.name_of(queue_no);
     freed[0].integer(queue_no);
     freed[1].bytes(key);
     freed[2].integer(policies_.of(name.name_space, name.queue).concurrency_limit);
+    freed[3].time(now());  // one whose deadline has passed is never claimed: it must not take the slot of the next
   }
   send_if_any(connection_, kUnpark, freed);
   freed_.clear();

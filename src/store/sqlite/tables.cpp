@@ -36,7 +36,7 @@ struct Tables::Statements {
         unpark(db,
                "UPDATE hapax_executions SET parked = 0 WHERE seq IN (SELECT seq FROM hapax_executions INDEXED BY "
                "hapax_parked"
-               " WHERE parked = 1 AND queue_no = ? AND concurrency_key = ?"
+               " WHERE parked = 1 AND queue_no = ? AND concurrency_key = ? AND (due_at IS NULL OR due_at > ?)"
                " ORDER BY priority DESC, run_at, id LIMIT ?)"),
         unpark_all(db,
                    "UPDATE hapax_executions SET parked = 0 WHERE seq IN (SELECT seq FROM hapax_executions INDEXED BY "
@@ -302,7 +302,8 @@ void Tables::park(std::int64_t seq) { Run(statements_->park).bind(seq).done(); }
 
 void Tables::unpark(std::int64_t queue_no, const std::string& concurrency_key, std::int64_t limit) {
   const std::int64_t free = limit - count_running(queue_no, concurrency_key);
-  if (free > 0) Run(statements_->unpark).bind(queue_no).bind(concurrency_key).bind(free).done();
+  // One whose deadline has passed is never claimed: it must not take the slot of the next.
+  if (free > 0) Run(statements_->unpark).bind(queue_no).bind(concurrency_key).bind(now_).bind(free).done();
 }
 
 void Tables::unpark_all() { Run(statements_->unpark_all).done(); }
