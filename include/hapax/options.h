@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -108,7 +109,10 @@ struct SubmitOptions {
   std::optional<Milliseconds> timeout = {};   // of one attempt
   std::optional<Milliseconds> deadline = {};  // of all attempts together, from now
   std::optional<std::string> concurrency_key = {};
-  bool dry_run = false;  // say what would happen, and change nothing
+  std::map<std::string, std::string> headers =
+      {};                              // for the handler (TaskContext::headers); steps and children inherit them
+  std::vector<std::string> tags = {};  // for finding it; at most 16
+  bool dry_run = false;                // say what would happen, and change nothing
 
   // The id of the submission; drawn if absent. Sent again under its id, for example after an error that leaves the
   // outcome unknown, it gets its first answer again, with or without a key.

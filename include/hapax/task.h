@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,6 +69,9 @@ class TaskContext {
   // The same over all attempts of this task: pass it to other systems as their idempotency key, so that the next
   // attempt does not repeat a charge made by an attempt that died.
   std::string effect_key() const;
+
+  // What the submission sent along (SubmitOptions::headers), or what the workflow's did.
+  std::map<std::string, std::string> headers() const;
 
   // The task was cancelled, its attempt's time is over, or the lease was lost. Long handlers check now and then, clean
   // up, and throw hapax::Cancelled; whatever they return after a lost lease is refused.

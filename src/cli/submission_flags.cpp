@@ -45,6 +45,8 @@ constexpr std::array kFlags{
     FlagOfField{"/timeout", "--timeout", ""},
     FlagOfField{"/deadline", "--deadline", ""},
     FlagOfField{"/concurrency_key", "--concurrency-key", ""},
+    FlagOfField{"/headers", "--header", ""},
+    FlagOfField{"/tags", "--tag", ""},
     FlagOfField{"/id", "--id", ""},
 };
 
@@ -149,6 +151,14 @@ void SubmissionFlags::add_timing(CLI::App& command) {
       .add_option("--concurrency-key", concurrency_key_,
                   kind_ == Kind::task ? "Tasks with one key run one at a time" : "Turns with one key run one at a time")
       ->type_name("KEY");
+  command.add_option("--header", headers_, "For its handler, as name=value; repeatable")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option("--tag", tags_, "For finding it; repeatable")
+      ->type_name("TAG")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command.add_option("--id", id_, "The id of this submission, a UUIDv7: sent again, it is the same one (default: new)")
       ->type_name("UUID");
 }
@@ -182,6 +192,24 @@ std::string SubmissionFlags::document(const Program& program) const {
     for (const std::string& field : identity_fields_) {
       require_utf8("--identity-field", field);
       out.string(field);
+    }
+    out.end_array();
+  }
+  if (!headers_.empty()) {
+    out.key("headers").begin_object();
+    for (const std::string& header : headers_) {
+      require_utf8("--header", header);
+      const auto end = header.find('=');
+      if (end == std::string::npos) throw CommandError(kUsage, "--header must be name=value, not \"" + header + "\"");
+      out.key(header.substr(0, end)).string(header.substr(end + 1));
+    }
+    out.end_object();
+  }
+  if (!tags_.empty()) {
+    out.key("tags").begin_array();
+    for (const std::string& tag : tags_) {
+      require_utf8("--tag", tag);
+      out.string(tag);
     }
     out.end_array();
   }

@@ -34,7 +34,7 @@ class SubmissionFlags {
   std::string type_, input_;
   std::optional<std::string> key_, scope_, queue_, identity_, reuse_, on_duplicate_, ttl_, delay_, run_at_, timeout_,
       deadline_, concurrency_key_, retry_initial_, retry_max_, id_;
-  std::vector<std::string> identity_fields_;
+  std::vector<std::string> identity_fields_, headers_, tags_;
   std::optional<std::int64_t> priority_, max_attempts_;
   std::optional<double> retry_factor_;
 };

@@ -145,6 +145,8 @@ void telling_fields(Visit&& visit, Describes<Execution> auto& e) {
   visit(hidden("type"), e.type);
   visit(hidden("idempotency_key"), e.idempotency_key);
   visit(hidden("superseded"), e.superseded);
+  visit(json(shown_if_there("headers")), e.headers);
+  visit(json(shown_if_there("tags")), e.tags);
   visit(shown("input_hash"), e.input_hash);
 }
 

@@ -117,6 +117,30 @@ void check_is_for_tasks(const SubmitRequest& request) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::size_t kMaxHeaderBytes = 4096, kMaxTags = 16;
+
+void check_headers(const std::map<std::string, std::string>& headers) {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : headers) {
+    check_text("/headers/" + name, name, check_name);
+    bytes += name.size() + value.size();
+  }
+  if (bytes > kMaxHeaderBytes) {
+    refuse("/headers", fmt::format("must have at most {} bytes of names and values, not {}", kMaxHeaderBytes, bytes));
+  }
+}
+
+void check_tags(const std::vector<std::string>& tags) {
+  if (tags.size() > kMaxTags) refuse("/tags", fmt::format("must have at most {} items, not {}", kMaxTags, tags.size()));
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    within([&] { check_text("", tags[i], check_name); }, "tags", i);
+  }
+}
+
+}  // namespace
+
 void check(const SubmitRequest& request) {
   check_text("/type", request.type, check_name);
   check_text("/queue", request.queue, check_name);
@@ -140,6 +164,8 @@ void check(const SubmitRequest& request) {
     if (const auto* time = std::get_if<Time>(&*request.deadline)) check_time("/deadline", *time);
   }
   check_text("/concurrency_key", request.concurrency_key, check_idempotency_key);
+  if (request.headers) check_headers(*request.headers);
+  if (request.tags) check_tags(*request.tags);
   if (request.id && !request.id->is_v7()) {
     throw InvalidField("/id", "must be a UUID of version 7, as 019bf2d4-8c1e-7a3b-9f00-5d1c2e3f4a5b", "InvalidId");
   }

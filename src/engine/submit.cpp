@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/canonical_json.h"
+#include "core/json_writer.h"
 #include "engine/check_request.h"
 
 namespace hapax {
@@ -129,6 +130,20 @@ std::string queue_of(const SubmitRequest& request, const TypeSettings& type) {
   return request.queue ? *request.queue : type.queue.value_or(std::string(kDefaultQueue));
 }
 
+std::string to_json(const std::map<std::string, std::string>& headers) {
+  JsonWriter out;
+  out.begin_object();
+  for (const auto& [name, value] : headers) out.key(name).string(value);
+  return canonical_json(parse_json(out.end_object().take()));
+}
+
+std::string to_json(const std::vector<std::string>& tags) {
+  JsonWriter out;
+  out.begin_array();
+  for (const std::string& tag : tags) out.string(tag);
+  return canonical_json(parse_json(out.end_array().take()));
+}
+
 }  // namespace
 
 std::string queue_of(const std::string& name_space, const SubmitRequest& request, const SettingsBook& settings) {
@@ -167,6 +182,8 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
   execution.idempotency_key = std::move(request.idempotency_key);
   execution.priority = request.priority.value_or(type.priority.value_or(0));
   execution.concurrency_key = std::move(request.concurrency_key);
+  if (request.headers && !request.headers->empty()) execution.headers = to_json(*request.headers);
+  if (request.tags && !request.tags->empty()) execution.tags = to_json(*request.tags);
   execution.max_attempts = request.max_attempts.value_or(type.max_attempts.value_or(3));
   execution.attempt_limit = execution.max_attempts;
   execution.retry = request.retry.over(type.retry).policy();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -35,6 +36,8 @@ struct SubmitRequest {
   std::optional<Duration> timeout;
   std::optional<std::variant<Duration, Time>> deadline;
   std::optional<std::string> concurrency_key;
+  std::optional<std::map<std::string, std::string>> headers;  // for the handler; steps and children inherit them
+  std::optional<std::vector<std::string>> tags;               // for finding it
   bool dry_run = false;
   std::optional<ExecutionId> id;  // a UUIDv7 drawn by the sender; the same id again is the same submission
   bool brief = false;             // if it is a duplicate, its answer may be without payloads (result_omitted)

@@ -113,6 +113,7 @@ std::optional<Execution> begin_within_turn(const Execution& run, const TurnWorke
   step.parent = run.id;
   step.step = command.event.step;
   step.parent_workflow_id = run.idempotency_key.value_or("");
+  if (!step.headers) step.headers = run.headers;
   step.created_at = step.run_at = now;
   const LeaseSecret secret = LeaseSecret::generate();
   start_attempt(step, call.worker, secret, call.lease, now);

@@ -4,9 +4,12 @@
 
 #include <boost/describe.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <latch>
+#include <map>
+#include <mutex>
 #include <thread>
 
 #include "hapax/hapax.h"
@@ -403,6 +406,25 @@ TEST_F(OwnTransactionTest, AnotherFileIsRefused) {
   sqlite3_exec(other, "BEGIN; CREATE TABLE t (x)", nullptr, nullptr, nullptr);
   EXPECT_THROW(app_.submit_in(other, "charge_card", Order{456, 1}), hapax::Error);
   sqlite3_close(other);
+}
+
+TEST_P(AppTest, HeadersReachTheHandlerAndTheStepsOfAWorkflow) {
+  using Headers = std::map<std::string, std::string>;
+  const Headers sent{{"traceparent", "00-1-2-01"}, {"tenant", "\u00fc"}};
+  std::vector<Headers> seen;
+  std::mutex mutex;
+  app_.task("look", [&](hapax::TaskContext& context) {
+    const std::lock_guard lock(mutex);
+    seen.push_back(context.headers());
+    return 1;
+  });
+  app_.workflow("flow", [](hapax::Context& ctx) { return ctx.run<int>("look"); });
+  app_.submit("look", nullptr, {.headers = sent, .tags = {"blue"}});
+  app_.submit("look", nullptr, {});
+  app_.start("flow", "w", nullptr, {.headers = sent});
+  work();
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(seen, (std::vector<Headers>{{}, sent, sent}));
 }
 
 }  // namespace

@@ -12,6 +12,13 @@ std::string TaskContext::id() const { return task_.execution.id.to_string(); }
 std::string TaskContext::type() const { return task_.execution.type; }
 std::int32_t TaskContext::attempt() const { return task_.execution.attempt; }
 std::string TaskContext::effect_key() const { return task_.execution.effect_key(); }
+
+std::map<std::string, std::string> TaskContext::headers() const {
+  std::map<std::string, std::string> headers;
+  if (!task_.execution.headers) return headers;
+  for (const auto& [name, value] : parse_json(*task_.execution.headers).members) headers.emplace(name, value.text);
+  return headers;
+}
 bool TaskContext::cancel_requested() const { return task_.cancel_requested || task_.is_over(); }
 
 namespace detail {

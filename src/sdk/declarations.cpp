@@ -167,6 +167,8 @@ SubmitRequest to_request(const Declarations& declared, std::string_view type, co
   request.timeout = options.timeout;
   if (options.deadline) request.deadline = *options.deadline;
   request.concurrency_key = options.concurrency_key;
+  if (!options.headers.empty()) request.headers = options.headers;
+  if (!options.tags.empty()) request.tags = options.tags;
   request.dry_run = options.dry_run;
   if (options.id) request.id = parse_id(*options.id);
   translating([&] { hapax::check(request); });

@@ -77,6 +77,17 @@ Report::Failed read_failed(const Json& document, const std::string& at) {
   return failed;
 }
 
+std::optional<std::map<std::string, std::string>> read_headers(FieldReader& fields) {
+  const Json* object = fields.object("headers");
+  if (!object) return std::nullopt;
+  std::map<std::string, std::string> headers;
+  for (const auto& [name, value] : object->members) {
+    if (!value.is(Json::Kind::string)) throw InvalidField(fields.pointer("headers") + "/" + name, "must be a string");
+    headers.emplace(name, value.text);
+  }
+  return headers;
+}
+
 std::optional<ExecutionId> read_id(FieldReader& fields) {
   const auto text = fields.string("id");
   if (!text) return std::nullopt;
@@ -112,6 +123,8 @@ SubmitRequest read_submit(Json document, const std::string& at, Kind kind) {
   request.timeout = fields.duration("timeout");
   request.deadline = read_deadline(fields);
   request.concurrency_key = fields.string("concurrency_key");
+  request.headers = read_headers(fields);
+  request.tags = fields.strings("tags");
   request.dry_run = fields.boolean("dry_run").value_or(false);
   request.id = read_id(fields);
   fields.done();

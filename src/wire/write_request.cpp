@@ -64,6 +64,12 @@ void write_submit(JsonWriter& out, const SubmitRequest& request) {
     out.key("deadline").string(at ? format_time(*at) : format_duration(std::get<Duration>(*request.deadline)));
   }
   text(out, "concurrency_key", request.concurrency_key);
+  if (request.headers) {
+    out.key("headers").begin_object();
+    for (const auto& [name, value] : *request.headers) out.key(name).string(value);
+    out.end_object();
+  }
+  if (request.tags) strings(out, "tags", *request.tags);
   if (request.dry_run) out.key("dry_run").boolean(true);
   if (request.id) out.key("id").string(request.id->to_string());
   out.end_object();

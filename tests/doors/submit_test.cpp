@@ -114,6 +114,26 @@ std::vector<Bad> bad_values() {
       bad_value("run_at", "after 9999", &R::run_at, std::optional(kFarTime), "\"10000-01-01T00:00:00Z\"",
                 [](Call& c) { c.options.run_at = kFarTime; }, {"--run-at", "10000-01-01T00:00:00Z"}),
   };
+  using Headers = std::map<std::string, std::string>;
+  const Headers many{{"traceparent", std::string(4086, 'x')}};
+  rows.push_back(bad_value(
+      "headers", "too long", &R::headers, std::optional(many), R"({"traceparent":")" + std::string(4086, 'x') + R"("})",
+      [=](Call& c) { c.options.headers = many; }, {"--header", "traceparent=" + std::string(4086, 'x')}));
+  rows.push_back({.name = "a header without a name",
+                  .fault = invalid("/headers/"),
+                  .request = [](SubmitRequest& r) { r.headers = Headers{{"", "x"}}; },
+                  .member = R"("headers":{"":"x"})",
+                  .call = [](Call& c) { c.options.headers = {{"", "x"}}; },
+                  .flags = {"--header", "=x"}});
+  rows.push_back(bad_value("tags", "too many", &R::tags, std::optional(std::vector<std::string>(17, "t")),
+                           R"(["t","t","t","t","t","t","t","t","t","t","t","t","t","t","t","t","t"])",
+                           [](Call& c) { c.options.tags = std::vector<std::string>(17, "t"); }));
+  rows.push_back({.name = "an empty tag",
+                  .fault = invalid("/tags/1"),
+                  .request = [](SubmitRequest& r) { r.tags = std::vector<std::string>{"a", ""}; },
+                  .member = R"("tags":["a",""])",
+                  .call = [](Call& c) { c.options.tags = {"a", ""}; },
+                  .flags = {"--tag", "a", "--tag", ""}});
   using Deadline = std::optional<std::variant<Duration, Time>>;
   rows.push_back(bad_value("deadline", "nothing", &R::deadline, Deadline(Duration(0)), "\"0\"",
                            [](Call& c) { c.options.deadline = 0ms; }, {"--deadline", "0"}));

@@ -152,6 +152,7 @@ void be_step_of(const Execution& run, std::int32_t step, Execution& execution) {
   execution.parent = run.id;
   execution.step = step;
   execution.parent_workflow_id = run.idempotency_key.value_or("");
+  if (!execution.headers) execution.headers = run.headers;
 }
 
 }  // namespace

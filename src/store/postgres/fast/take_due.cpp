@@ -54,7 +54,7 @@ const Statement kTake{"take", take_sql()};
 std::optional<std::int32_t> Claim::short_way(std::span<const ClaimRequest> requests) {
   if (!runner_.fast().take_due || requests.size() != 1 || unpark_) return std::nullopt;
   const ClaimRequest& request = requests.front();
-  if (request.workflows || request.queues.size() != 1 || request.limit <= 0) return std::nullopt;
+  if (!request.tasks || request.workflows || request.queues.size() != 1 || request.limit <= 0) return std::nullopt;
   const QueueName name{request.name_space, request.queues.front(), Kind::task};
   const auto queue_no = runner_.queues().find(name);
   const auto policies = runner_.policies();

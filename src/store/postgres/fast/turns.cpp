@@ -69,7 +69,7 @@ const Statement kTurns{"turns", turn_sql()};
 bool is_completed_within(const Turn::Start& start) {
   const Execution& step = start.submission.execution;
   return start.begun && start.begun->completed && !step.identity && !step.idempotency_key && !step.concurrency_key &&
-         !step.timeout;
+         !step.timeout && !step.headers && !step.tags;
 }
 
 // Whether its event says no more than the step itself.
@@ -81,7 +81,7 @@ bool says_no_more(const Event& asked, const Turn::Start& start) {
 // Whether the caller knows what run it is a turn of: a workflow of the namespace that it speaks for.
 bool is_run_of(const Turn& turn) {
   return turn.run && turn.run->id == turn.token.execution && turn.run->kind == Kind::workflow &&
-         !turn.run->concurrency_key && turn.run->name_space == turn.name_space;
+         !turn.run->concurrency_key && !turn.run->headers && turn.run->name_space == turn.name_space;
 }
 
 // A turn of which the statement can tell, by the row of its run alone, whether it counts and what it changes.
