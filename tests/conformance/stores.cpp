@@ -65,8 +65,8 @@ std::vector<StoreKind> all_stores() {
   return {
       {"Memory", false, [] { return std::make_unique<MemoryHome>(); }},
       {"Sqlite", true, [] { return std::make_unique<SqliteHome>(); }},
-      {"CachedSqlite", true, [] { return make_cached_home(false); }},
-      {"UnsteadilyCachedSqlite", true, [] { return make_cached_home(true); }},
+      {"CachedSqlite", true, [] { return make_cached_home(false); }, 4},
+      {"UnsteadilyCachedSqlite", true, [] { return make_cached_home(true); }, 4},
       {"Postgres", true, [] { return make_postgres_home(false, fast_switches()); }, 10},
       {"PostgresByTheRules", true, [] { return make_postgres_home(false, "none"); }, 40},
       {"PooledPostgres", true, [] { return make_postgres_home(true, "all"); }, 40},

@@ -1,7 +1,7 @@
 """Checks that the oracle shares no rule with what it is compared with.
 
-Run as `check_oracle.py NM LIBRARY`. The oracle may include plain values only, and of the functions of src/ it may call
-only those that name and hash things: a rule that both sides shared could be wrong on both.
+Run as `check_oracle.py NM LIBRARY`. The oracle may include plain values only, and of the functions of src/ it may
+call only those that name and hash things: a rule that both sides shared could be wrong on both.
 """
 
 import pathlib

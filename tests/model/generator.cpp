@@ -26,7 +26,12 @@ const std::vector<Duration> kSpans{0ms, 1ms, 1s, 10s, 1h, 24h};
 
 class Generator {
  public:
-  Generator(std::uint64_t seed, bool with_waiters) : random_(seed), with_waiters_(with_waiters) {}
+  // Sequences differ in what they are mostly about.
+  Generator(std::uint64_t seed, bool with_waiters)
+      : random_(seed), with_waiters_(with_waiters), queues_(kQueues.begin(), kQueues.end() - below(3)) {
+    workflows_ = any<std::size_t>({10, 25, 70});
+    rates_ = any<std::size_t>({10, 30, 90});
+  }
 
   Sequence run(std::size_t steps) {
     Sequence sequence;
@@ -69,7 +74,8 @@ class Generator {
   }
 
   Step next_step() {
-    if (with_waiters_ && chance(30)) return HandOut{item(), batch([&] { return claim(); })};
+    if (with_waiters_ && chance(30)) return HandOut{item(), batch([&] { return waiting_claim(); })};
+    if (!turns_.empty() && chance(workflows_ / 5)) return batch([&] { return turn(); });
     const std::size_t dice = below(100);
     if (dice < 24) return batch([&] { return submission(); });
     if (dice < 39) return batch([&] { return claim(); });
@@ -78,10 +84,10 @@ class Generator {
     if (dice < 51) return batch([&] { return Extension{token(), Duration(0), caller()}; });  // given back
     if (dice < 64) return batch([&] { return report(); });
     if (dice < 72) return batch([&] { return control(); });
-    if (dice < 86) return Advance{any(kJumps)};
-    if (dice < 90) return Sweep{limit()};
-    if (dice < 93) return Purge{limit()};
-    if (dice < 95) return Release{name_space(), hash()};
+    if (dice < 85) return Advance{any(kJumps)};
+    if (dice < 89) return Sweep{limit()};
+    if (dice < 92) return Purge{limit()};
+    if (dice < 93) return Release{name_space(), hash()};
     if (dice < 97) return policies();
     if (dice < 99) return List{filter()};
     return everything();
@@ -111,11 +117,25 @@ class Generator {
   // Mostly whoever holds the lease, now and then somebody of another namespace.
   std::string caller() { return chance(80) ? "" : name_space(); }
 
-  Submission submission() { return !submissions_.empty() && chance(5) ? any(submissions_) : new_submission(); }
+  Submission submission() { return !submissions_.empty() && chance(8) ? sent_again() : new_submission(); }
+
+  // Mostly the same, as after a lost answer, be it long ago; now and then its id was drawn for something else.
+  Submission sent_again() {
+    Submission again = any(submissions_);
+    for (int tries = 0; tries < 3 && oracle_.find(again.execution.id); ++tries) again = any(submissions_);
+    Execution& execution = again.execution;
+    if (chance(10)) execution.input_hash = hash_input("another");
+    if (!execution.identity && chance(30)) {
+      execution.name_space = name_space();
+      execution.type = any(kTypes);
+    }
+    if (chance(10)) again.reuse = static_cast<Reuse>(below(4));
+    return again;
+  }
 
   Submission new_submission() {
     Task task(chance(85) ? kTypes[0] : kTypes[1]);
-    task.id(test_id(++last_id_)).name_space(name_space()).queue(any(kQueues));
+    task.id(test_id(++last_id_)).name_space(name_space()).queue(any(queues_));
     task.input(chance(80) ? "1" : "2").reuse(static_cast<Reuse>(below(4)));
     give_identity(task);
     give_times(task);
@@ -126,7 +146,9 @@ class Generator {
     if (chance(10)) task.dry_run();
     if (chance(8)) task.parent(test_id(999'999));  // a run that is gone; steps of others are submitted by their turns
     Submission submission = task;
-    if (chance(25)) make_workflow(submission);
+    submission.brief = chance(10);
+    if (submission.execution.concurrency_key) forget_deadline(submission);
+    if (chance(workflows_)) make_workflow(submission);
     ids_.push_back(submission.execution.id);
     submissions_.push_back(submission);
     return submission;
@@ -149,8 +171,7 @@ class Generator {
   // What the code of a workflow might have asked for next.
   Turn new_turn() {
     if (!steps_.empty() && chance(40)) return following_turn();
-    const std::size_t recent = std::min<std::size_t>(turns_.size(), 3);
-    const Execution& run = chance(80) ? turns_[turns_.size() - 1 - below(recent)] : any(turns_);
+    const Execution& run = claimed_turn();
     // Of one that is kept unfinished, what it has kept since is known to its worker.
     const Execution* stored = chance(80) ? oracle_.find(run.id) : nullptr;
     const Execution& known = stored ? *stored : run;
@@ -159,8 +180,23 @@ class Generator {
     turn.name_space = caller();
     if (chance(80)) turn.run = std::make_shared<const Execution>(run);
     turn.seen = known.run.events;
+    if (chance(15) && ask_again(turn, known)) return turn;
     ask_on(turn, known);
     return turn;
+  }
+
+  // Mostly one that is still running; then now and then one that other workflows wait for.
+  const Execution& claimed_turn() {
+    std::vector<const Execution*> running, awaited;
+    for (const Execution& turn : turns_) {
+      const Execution* run = oracle_.find(turn.id);
+      if (!run || run->status != Status::running || run->attempt != turn.attempt) continue;
+      running.push_back(&turn);
+      if (run->awaited) awaited.push_back(&turn);
+    }
+    if (!awaited.empty() && chance(30)) return *any(awaited);
+    if (!running.empty() && chance(70)) return *any(running);
+    return any(turns_);
   }
 
   // Of a workflow that goes on where a step ends: mostly of whoever took its last turn, who knows all but that end.
@@ -180,6 +216,18 @@ class Generator {
     return turn;
   }
 
+  // What another turn asked for at that step: the code of a workflow asks for the same again.
+  bool ask_again(Turn& turn, const Execution& run) {
+    for (const Turn& before : sent_) {
+      const bool is_there = before.token.execution == run.id && !before.events.empty();
+      if (!is_there || before.events.front().step != run.run.steps + 1) continue;
+      turn.events = before.events;
+      turn.starts = before.starts;
+      return true;
+    }
+    return false;
+  }
+
   void ask_on(Turn& turn, const Execution& run) {
     std::int32_t step = run.run.steps;
     for (std::size_t n = below(4); n > 0; --n) add_command(turn, ++step);
@@ -187,10 +235,14 @@ class Generator {
     const std::size_t dice = below(100);
     if (dice >= 70 && dice < 80)
       turn.end = Turn::Completed{chance(50) ? std::optional<std::string>("7") : std::nullopt};
-    if (dice >= 80 && dice < 88) turn.end = Turn::Failed{{"E", "m"}};
+    if (dice >= 80 && dice < 88) turn.end = Turn::Failed{{chance(25) ? "E" : "StepFailed", "m"}};
     if (dice >= 88 && dice < 94) turn.end = Turn::Stuck{{"NonDeterminism", "m"}};
     if (dice >= 94) turn.end = Turn::Continued{fresh_id(), "3", hash_input("3")};
     if (dice < 25 && !turn.events.empty()) turn.end = Turn::Unfinished{};
+    if (run.run.stuck > 0 && chance(30)) turn.end = Turn::Stuck{{"NonDeterminism", "m"}};
+    if (run.awaited && chance(40)) turn.end = Turn::Completed{"8"};
+    if (run.awaited && chance(40)) turn.end = Turn::Continued{fresh_id(), "3", hash_input("3")};
+    if (oracle_.has_failed_step(run.id) && chance(30)) turn.end = Turn::Failed{{"StepFailed", "m"}};
   }
 
   void add_command(Turn& turn, std::int32_t step) {
@@ -204,14 +256,14 @@ class Generator {
     }
     if (event.kind == Event::Kind::side_effect || event.kind == Event::Kind::version) event.value = "1";
     if (event.kind == Event::Kind::task || event.kind == Event::Kind::child) {
-      Submission start = submission();
-      start.dry_run = false;
+      Submission start = new_submission();
+      start.dry_run = start.brief = false;
       start.execution.kind = Kind::task;
       start.execution.parent.reset();
       if (event.kind == Event::Kind::child) make_workflow(start);
       event.name = start.execution.type;
       const bool is_begun = event.kind == Event::Kind::task && chance(40);
-      if (is_begun) start = Task(start.execution.type).queue(start.execution.queue);
+      if (is_begun) start = Task(start.execution.type).id(start.execution.id).queue(start.execution.queue);
       ids_.push_back(step_id(turn.token.execution, start.execution.type, step));
       turn.starts.push_back({step, start});
       if (is_begun) begin(turn.starts.back());
@@ -241,6 +293,12 @@ class Generator {
     if (chance(45)) task.ttl(any(kSpans));
   }
 
+  // Without a deadline: until the next sweep, SQLite lets a task that is over hold back the next one of its key.
+  static void forget_deadline(Submission& submission) {
+    submission.deadline.reset();
+    submission.execution.deadline_at.reset();
+  }
+
   void give_times(Task& task) {
     if (chance(15)) task.delay(any(kSpans));
     if (chance(10)) task.run_at(clock_.now() - 1h + any(kSpans));
@@ -252,15 +310,21 @@ class Generator {
   ClaimRequest claim() {
     ClaimRequest request;
     request.name_space = name_space();
-    request.queues = kQueues;
+    request.queues = queues_;
     std::shuffle(request.queues.begin(), request.queues.end(), random_);
-    request.queues.resize(1 + below(kQueues.size()));
-    request.limit = static_cast<std::int32_t>(1 + below(4));
+    request.queues.resize(1 + below(queues_.size()));
+    request.limit = static_cast<std::int32_t>(chance(30) ? 1 : 1 + below(4));
     request.worker = "w" + std::to_string(below(3));
     request.lease = any(kJumps);
     request.secret = test_secret(++last_secret_);
     request.tasks = chance(80);
-    request.workflows = chance(60);
+    request.workflows = !request.tasks || chance(60);
+    return request;
+  }
+
+  ClaimRequest waiting_claim() {
+    ClaimRequest request = claim();
+    if (chance(60)) request.limit = 1;
     return request;
   }
 
@@ -286,11 +350,12 @@ class Generator {
     } else {
       request.workflow_id = any(kWorkflows);
     }
+    if (chance(25)) resume_closed(request);
     request.signal = any(kSignals);
     request.payload = "9";
     request.from_step = static_cast<std::int32_t>(below(5));
     request.parameters = hash_input(std::to_string(below(2)));
-    request.fork_workflow_id = any(kWorkflows);
+    request.fork_workflow_id = chance(50) ? any(kWorkflows) : "f" + std::to_string(below(1000));
     request.fork_identity = workflow_identity(request.name_space, request.fork_workflow_id);
     request.fork_id = request.action == ControlRequest::Action::fork ? fresh_id() : ExecutionId();
     if (chance(30)) request.request_ttl = any(kSpans);
@@ -299,10 +364,24 @@ class Generator {
     return request;
   }
 
+  void resume_closed(ControlRequest& request) {
+    request.request_key = "r" + std::to_string(below(1000));
+    for (int tries = 0; tries < 8; ++tries) {
+      const Execution* run = oracle_.find(id());
+      if (!run || run->kind != Kind::workflow || !is_closed(run->status)) continue;
+      if (tries < 6 && !(run->status == Status::failed && oracle_.has_failed_step(run->id))) continue;
+      request.name_space = run->name_space;
+      request.action = ControlRequest::Action::resume;
+      request.target = run->id;
+      request.workflow_id.reset();
+      return;
+    }
+  }
+
   Policies policies() {
     Policies policies;
     for (const std::string& name_space : kNameSpaces) {
-      for (const std::string& queue : kQueues) {
+      for (const std::string& queue : queues_) {
         if (chance(70)) policies.queues.emplace_back(name_space, queue, policy());
       }
     }
@@ -312,7 +391,7 @@ class Generator {
   QueuePolicy policy() {
     QueuePolicy policy;
     policy.paused = chance(10);
-    if (chance(25))
+    if (chance(rates_))
       policy.rate_limit =
           Rate{static_cast<std::int64_t>(1 + below(5)), any(kPeriods), static_cast<std::int64_t>(1 + below(4))};
     if (chance(30)) policy.max_running = static_cast<std::int32_t>(below(4));
@@ -326,7 +405,7 @@ class Generator {
     ListFilter filter;
     filter.name_space = name_space();
     if (chance(30)) filter.kind = Kind::workflow;
-    if (chance(30)) filter.queue = any(kQueues);
+    if (chance(30)) filter.queue = any(queues_);
     if (chance(30)) filter.status = static_cast<Status>(below(7));
     if (chance(20)) filter.idempotency_key = any(kKeys);
     if (chance(10)) filter.type = any(kTypes);
@@ -359,6 +438,8 @@ class Generator {
 
   std::mt19937_64 random_;
   const bool with_waiters_;
+  const std::vector<std::string> queues_;
+  std::size_t workflows_ = 0, rates_ = 0;  // in percent: submissions of workflows, queues with a rate limit
   ManualClock clock_;
   Oracle oracle_;
   std::vector<ExecutionId> ids_;

@@ -134,9 +134,10 @@ std::ostream& operator<<(std::ostream& out, const Effects& e) {
 }
 
 std::ostream& operator<<(std::ostream& out, const SubmitOutcome& o) {
-  constexpr std::string_view kWords[] = {"created", "duplicate", "conflict"};
+  constexpr std::string_view kWords[] = {"created", "duplicate", "conflict", "id_taken"};
   out << kWords[static_cast<int>(o.kind)];
   flag(out, "purged", o.purged);
+  flag(out, "omitted", o.omitted);
   show(out, "expires_at", o.expires_at);
   show(out, "superseded", o.superseded);
   out << o.effects;
@@ -146,6 +147,8 @@ std::ostream& operator<<(std::ostream& out, const SubmitOutcome& o) {
 std::ostream& operator<<(std::ostream& out, const ClaimRequest& r) {
   out << r.name_space << '/';
   for (const std::string& queue : r.queues) out << queue << ',';
+  flag(out, "tasks", r.tasks);
+  flag(out, "workflows", r.workflows);
   out << " limit=" << r.limit << " worker=" << r.worker << " lease=" << describe(r.lease);
   return out << ' ' << describe(r.secret);
 }

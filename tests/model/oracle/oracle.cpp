@@ -1,5 +1,6 @@
 #include "model/oracle/oracle.h"
 
+#include <algorithm>
 #include <map>
 #include <type_traits>
 
@@ -71,6 +72,11 @@ Answer Oracle::perform(const Step& step, Time now) {
                           [&](const PurgeRuns& p) -> Answer { return activities_.purge_runs(p.before, p.limit); },
                           [&](const HandOut& step) -> Answer { return hand_out(step); }},
                     step);
+}
+
+bool Oracle::has_failed_step(const ExecutionId& run) {
+  const std::vector<Event> events = world_.events_after(run, 0);
+  return std::any_of(events.begin(), events.end(), [](const Event& event) { return event.status == Status::failed; });
 }
 
 std::vector<Execution> Oracle::list(const ListFilter& filter) {

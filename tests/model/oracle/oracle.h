@@ -16,6 +16,7 @@ class Oracle {
   Answer perform(const Step& step, Time now);
 
   const Execution* find(const ExecutionId& id) { return world_.find(id); }
+  bool has_failed_step(const ExecutionId& run);
   const ActivityRow* find_activity(const std::string& name_space, const std::string& id) {
     return activities_.find(name_space, id);
   }
