@@ -129,7 +129,7 @@ ControlOutcome resume(Rows& rows, Execution run) {
   for (const Event& event : rewound.kept) {
     if (is_command(event.kind)) run.run.steps = event.step;
   }
-  if (rewound.changed) end_removed(rows, run, outcome.effects);
+  end_removed(rows, run, outcome.effects);
   run.run.seen = 0;  // a worker that still has it in memory starts over
   run.run.stuck = 0;
   run.run.wake_at.reset();
