@@ -151,11 +151,11 @@ void fill_with_closed(const std::string& path, std::int64_t rows) {
   db.exec(kQueue);
   const auto fill = db.prepare(R"sql(
 WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?1)
-INSERT INTO executions (id, queue_no, kind, status, priority, run_at, attempt, attempt_limit, max_attempts,
-                        retry_initial_ms, retry_factor, retry_max_ms, created_at, started_at, finished_at, worker, type,
-                        input_hash, input, result)
-SELECT CAST(printf('%016d', n) AS BLOB), 1, 0, 3, 0, ?2, 1, 3, 3, 1000, 2.0, 60000, ?2, ?2, ?2 + n / 100, 'bench', 'bench',
-       ?3, ?4, '{"ok":true}'
+INSERT INTO hapax_executions (id, queue_no, kind, status, priority, run_at, attempt, attempt_limit, max_attempts,
+                              retry_initial_ms, retry_factor, retry_max_ms, created_at, started_at, finished_at, worker,
+                              type, input_hash, input, result, awaited, step, parent_workflow_id, state_sum, fact_sum)
+SELECT CAST(printf('%016d', n) AS BLOB), 1, 0, 3, 0, ?2, 1, 3, 3, 1000, 2.0, 60000, ?2, ?2, ?2 + n / 100, 'bench',
+       'bench', ?3, ?4, '{"ok":true}', 0, 0, '', 0, 0
 FROM number
 )sql");
   sqlite3_bind_int64(fill.get(), 1, rows);

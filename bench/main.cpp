@@ -93,7 +93,7 @@ class Bench {
       }
       bare.push_back(best);
       const std::string path = fresh();
-      bare_keyed_inserts(path, tasks, 1000);
+      engine_keyed_submits(path, tasks, 1024);
       engine.push_back(engine_claim_finish(path, tasks, 2, 500));
     }
     const double ratio = median(engine) / median(bare);
@@ -121,7 +121,7 @@ class Bench {
           const SystemClock clock;
           open_sqlite_store(sqlite, clock);
         }
-        bare_keyed_inserts(path, tasks, 1000);
+        engine_keyed_submits(path, tasks, 1024);
         (crowded ? with : without).push_back(engine_claim_finish(path, tasks, 1, 100));
       }
     }
@@ -154,7 +154,7 @@ class Bench {
   void memory() {
     const std::int64_t tasks = options_.count(1'000'000);
     const std::string path = fresh();
-    bare_keyed_inserts(path, tasks, 10'000);
+    engine_keyed_submits(path, tasks, 1024);
     const ServerProcess server(options_.binary, "sqlite:" + path);
     const auto submit = [](std::int64_t i) { return fmt::format(R"({{"type":"t","idempotency_key":"new-{}"}})", i); };
     post_load(server.port(), "/v1/tasks", 5'000, 16, 201, submit);
@@ -169,7 +169,7 @@ class Bench {
     std::vector<double> engine, embedded, remote;
     const auto filled = [&] {
       const std::string path = fresh();
-      bare_keyed_inserts(path, tasks, 1000);
+      engine_keyed_submits(path, tasks, 1024);
       return path;
     };
     for (int round = 0; round < options_.rounds; ++round) {

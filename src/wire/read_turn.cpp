@@ -80,7 +80,12 @@ TurnRequest::Command read_command(Json& document, const std::string& at) {
   fields.done();
   if (event.kind == Event::Kind::task || event.kind == Event::Kind::child) {
     const Kind kind = event.kind == Event::Kind::child ? Kind::workflow : Kind::task;
-    command.start = read_submit(take(document, "start"), at + "/start", kind);
+    Json start = take(document, "start");
+    const Json* id = start.find("id");
+    if (id != nullptr && !id->is(Json::Kind::null)) {
+      throw InvalidField(at + "/start/id", "is given by the server, from the run and the step");
+    }
+    command.start = read_submit(std::move(start), at + "/start", kind);
     event.name = command.start->type;
   }
   return command;

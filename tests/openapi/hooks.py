@@ -108,12 +108,15 @@ def allowed_lookup(case):
     return "type" in (case.query or {})
 
 
+DECLARING = ("putType", "patchType", "declareTypeInCode")
+
 RULES = {
     "submitTask": lambda case: allowed_key(case, "idempotency_key") and allowed_submission(case.body),
     "startWorkflow": allowed_start,
     "putQueue": lambda case: allowed_settings(case.body),
     "putType": lambda case: allowed_settings(case.body),
     "patchType": lambda case: allowed_settings(case.body),
+    "declareTypeInCode": lambda case: allowed_settings(case.body),
     "putActivity": lambda case: allowed_activity(case.body),
     "commitTurns": lambda case: allowed_turns(case.body),
     "deliverEvents": lambda case: allowed_event(case.body),
@@ -143,7 +146,7 @@ def filter_case(context, case):
 @schemathesis.hook
 def before_call(context, case, kwargs):
     # A declared type may require members in its submissions: declare no type that is submitted.
-    if case.operation.definition.raw.get("operationId") in ("putType", "patchType") and is_positive(case):
+    if case.operation.definition.raw.get("operationId") in DECLARING and is_positive(case):
         case.path_parameters["name"] = "declared"
     # An id names one submission: one that is taken is refused with another input, or in another namespace.
     if is_positive(case) and isinstance(case.body, dict) and present(case.body, "id"):
