@@ -107,8 +107,8 @@ struct Execution {
   std::optional<Time> deadline_at;  // of all attempts
   Time created_at;
   // Neither is part of its identity. Both are canonical JSON: an object of strings, an array of strings.
-  std::optional<std::string> headers;  // for its handler; its steps and children inherit them
-  std::optional<std::string> tags;     // for finding it
+  std::optional<std::string> headers;     // for its handler; its steps and children inherit them
+  std::optional<std::string> tags;        // for finding it
   std::optional<ExecutionId> superseded;  // the owner of its identity that made way for it
 
   // What changes while it lives. Only the functions of core/transition.h change it.
