@@ -40,7 +40,19 @@ void spread(const std::string& name, bool nullable, Visit&& visit) {
   }
 }
 
-// The same for every field that `list` visits in an execution: [](auto&& visit, auto& e) { state_fields(visit, e); }.
+// Calls `act` once for each column of a field of that type, without making their names.
+template <class Value, class Act>
+void each_column(const Act& act) {
+  using Held = typename Optional<Value>::Held;
+  if constexpr (Described<Held>) {
+    static const Held group{};
+    fields([&]<class Part>(const Field&, const Part&) { each_column<Part>(act); }, group);
+  } else {
+    act();
+  }
+}
+
+// spread() for every field that `list` visits in an execution: [](auto&& visit, auto& e) { state_fields(visit, e); }.
 template <class List, class Visit>
 void spread_all(List list, Visit&& visit) {
   const Execution any;

@@ -50,8 +50,7 @@ class WriteColumns {
   // NULL in every column of a value of that type.
   template <class Value>
   void nulls() {
-    spread<Value>("", true,
-                  [&]<class Part>(const std::string&, std::type_identity<Part>, bool) { batch_.next().null(); });
+    each_column<Value>([this] { batch_.next().null(); });
   }
 
  private:
@@ -116,7 +115,7 @@ class ReadColumns {
   template <class Value>
   void read(std::optional<Value>& value) {
     if (!cells_.is_null()) return read(value.emplace());
-    spread<Value>("", true, [&]<class Part>(const std::string&, std::type_identity<Part>, bool) { cells_.skip(); });
+    each_column<Value>([this] { cells_.skip(); });
   }
   void read(AttemptError& error) {
     error.type = cells_.text();
