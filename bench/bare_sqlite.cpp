@@ -49,8 +49,8 @@ constexpr const char* kQueue =
 constexpr const char* kInsert = R"sql(
 INSERT INTO hapax_executions (id, queue_no, kind, status, priority, run_at, attempt, attempt_limit, max_attempts,
                               retry_initial_ms, retry_factor, retry_max_ms, created_at, worker, identity_hash,
-                              identity_strategy, identity_scope_tag, identity_scope_name, type, key_hash, idempotency_key,
-                              input_hash, input, awaited, step, parent_workflow_id, state_sum, fact_sum)
+                              identity_strategy, identity_scope_tag, identity_scope_name, type, key_hash,
+                              idempotency_key, input_hash, input, awaited, step, parent_workflow_id, state_sum, fact_sum)
 VALUES (?1, 1, 0, 0, 0, ?2, 0, 3, 3, 1000, 2.0, 60000, ?2, '', ?3, 0, 0, '', 'bench', ?4, ?5, ?6, ?7, 0, 0, '', 0, 0)
 )sql";
 

@@ -111,7 +111,7 @@ struct SubmitOptions {
   std::optional<std::string> concurrency_key = {};
   std::map<std::string, std::string> headers =
       {};                              // for the handler (TaskContext::headers); steps and children inherit them
-  std::vector<std::string> tags = {};  // for finding it; at most 16
+  std::vector<std::string> tags = {};  // shown with it; at most 16
   bool dry_run = false;                // say what would happen, and change nothing
 
   // The id of the submission; drawn if absent. Sent again under its id, for example after an error that leaves the

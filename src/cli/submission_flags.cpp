@@ -155,7 +155,7 @@ void SubmissionFlags::add_timing(CLI::App& command) {
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--tag", tags_, "For finding it; repeatable")
+  command.add_option("--tag", tags_, "Shown with it; repeatable")
       ->type_name("TAG")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -79,7 +79,7 @@ constexpr bool is_command(Event::Kind kind) {
 // For a task or child: the step shares an earlier execution by its identity. The command's `status` is the status of
 // that execution when the step found it; a step with its own execution has none.
 constexpr bool stands_for_before(const Event& event) { return is_command(event.kind) && event.status.has_value(); }
-constexpr bool is_of_step(Event::Kind kind) {  // what came of one
+constexpr bool is_of_step(Event::Kind kind) {  // the outcome of a step
   return kind == Event::Kind::closed || kind == Event::Kind::fired || kind == Event::Kind::signal;
 }
 constexpr bool is_outcome(const Event& event) { return event.step > 0 && is_of_step(event.kind); }

@@ -68,7 +68,7 @@ class FieldPacker {
   std::string out_;
 };
 
-// Once anything does not fit, it reads nothing but zeros, and says so at the end.
+// After the first mismatch it reads only zeros; ended_well() reports it.
 class FieldUnpacker {
  public:
   explicit FieldUnpacker(std::string_view text) : rest_(text) {}
