@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "figures.h"
-#include "hapax/hapax.h"
+#include "hapax/app.h"
 
 namespace hapax::bench {
 

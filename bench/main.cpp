@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "bare_beast.h"
 #include "bare_sqlite.h"
 #include "core/time.h"
 #include "engine_load.h"
@@ -134,21 +135,32 @@ class Bench {
 
   void http() {
     const std::int64_t tasks = options_.count(60'000);
-    std::vector<double> submits, duplicates, server_cpu;
+    std::vector<double> bare, bare_cpu, submits, duplicates, server_cpu;
     const auto body = [](std::int64_t i) {
       return fmt::format(R"({{"type":"charge","input":{{"order":{},"amount":99.95}},"idempotency_key":"order-{}"}})", i,
                          i);
     };
+    const auto cpu_us = [&](const ServerProcess& server) {
+      return 1e6 * server.cpu_seconds() / static_cast<double>(tasks);
+    };
     for (int round = 0; round < options_.rounds; ++round) {
+      {
+        const ServerProcess server("/proc/self/exe", "none");
+        bare.push_back(post_load(server.port(), "/v1/tasks", tasks, 64, 201, body));
+        bare_cpu.push_back(cpu_us(server));
+      }
       const ServerProcess server(options_.binary, "sqlite:" + fresh());
       submits.push_back(post_load(server.port(), "/v1/tasks", tasks, 64, 201, body));
-      server_cpu.push_back(1e6 * server.cpu_seconds() / static_cast<double>(tasks));
+      server_cpu.push_back(cpu_us(server));
       duplicates.push_back(post_load(server.port(), "/v1/tasks", tasks, 64, 200, body));
     }
+    figures_.add({"bare Beast: the same requests, nothing done", median(bare), "req/s", "", 0, "", true});
+    figures_.add({"bare Beast: server CPU per request", median(bare_cpu), "us", "", 0, "", true});
     figures_.add({"HTTP: keyed submits, 64 connections", median(submits), "req/s", "20,000/s", median(submits) / 20'000,
                   ">= 1.00", median(submits) >= 20'000});
     figures_.add({"HTTP: server CPU per keyed submit", median(server_cpu), "us", "", 0, "", true});
-    figures_.add({"HTTP: duplicate submits, 64 connections", median(duplicates), "req/s", "", 0, "", true});
+    figures_.add({"HTTP: duplicate submits, 64 connections", median(duplicates), "req/s", "bare Beast",
+                  median(duplicates) / median(bare), "", true});
   }
 
   void memory() {
@@ -251,6 +263,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    if (argc > 1 && std::strcmp(argv[1], "serve") == 0) return hapax::bench::serve_bare_beast(), 0;  // for run()
     return hapax::bench::run(argc, argv);
   } catch (const std::exception& error) {
     fmt::print(stderr, "hapax_bench: {}\n", error.what());

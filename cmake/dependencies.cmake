@@ -22,6 +22,10 @@ set_target_properties(libpq::pq PROPERTIES
 # Boost's headers are compiled with our warnings off: they are not ours to fix.
 set_target_properties(Boost::headers PROPERTIES INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${Boost_INCLUDE_DIRS}")
 
+hapax_precompiled(hapax_precompiled_std HEADERS ${HAPAX_PRECOMPILED_HEADERS} DEPENDS fmt::fmt)
+
 if(HAPAX_TESTS)
   find_package(GTest REQUIRED)
+  hapax_precompiled(hapax_precompiled_gtest
+    HEADERS ${HAPAX_PRECOMPILED_HEADERS} <gmock/gmock.h> <gtest/gtest.h> DEPENDS fmt::fmt GTest::gmock)
 endif()

@@ -9,6 +9,7 @@ include(CMakePackageConfigHelpers)
 # tests under sanitizers link the static libraries instead.
 if(HAPAX_SANITIZE)
   add_library(hapax::hapax ALIAS hapax_sdk)
+  add_library(hapax::capi ALIAS hapax_capi)
   return()
 endif()
 
@@ -29,8 +30,28 @@ target_link_libraries(hapax_shared PRIVATE hapax_sdk INTERFACE Boost::headers Bo
 target_link_options(hapax_shared PRIVATE
   LINKER:--version-script=${HAPAX_EXPORTS} LINKER:--no-undefined LINKER:--as-needed)
 
+# libhapax_capi: the functions of hapax/capi.h, for programs in other languages. It needs no other library of ours, and
+# shows no name but theirs.
+set(HAPAX_CAPI_EXPORTS ${PROJECT_SOURCE_DIR}/packaging/libhapax_capi.map)
+add_library(hapax_capi_shared SHARED $<TARGET_OBJECTS:hapax_capi>)
+add_library(hapax::capi ALIAS hapax_capi_shared)
+set_target_properties(hapax_capi_shared PROPERTIES
+  OUTPUT_NAME hapax_capi
+  EXPORT_NAME capi
+  VERSION ${PROJECT_VERSION}
+  SOVERSION 1
+  LINK_DEPENDS ${HAPAX_CAPI_EXPORTS})
+hapax_split_debug(hapax_capi_shared)
+target_include_directories(hapax_capi_shared INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(hapax_capi_shared PRIVATE hapax_capi)
+target_link_options(hapax_capi_shared PRIVATE
+  LINKER:--version-script=${HAPAX_CAPI_EXPORTS} LINKER:--exclude-libs,ALL LINKER:--no-undefined LINKER:--as-needed)
+
+# What is installed is stripped. The symbols of a release lie apart: `cmake --install BUILD --component symbols`.
+install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)")
 install(TARGETS hapax RUNTIME)
-install(TARGETS hapax_shared EXPORT hapax LIBRARY)
+install(TARGETS hapax_shared hapax_capi_shared EXPORT hapax LIBRARY)
 install(DIRECTORY include/hapax DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
 set(HAPAX_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/hapax)
@@ -43,7 +64,8 @@ install(FILES ${PROJECT_BINARY_DIR}/hapaxConfig.cmake ${PROJECT_BINARY_DIR}/hapa
   DESTINATION ${HAPAX_CMAKE_DIR})
 file(RELATIVE_PATH HAPAX_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(packaging/hapax.pc.in ${PROJECT_BINARY_DIR}/hapax.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/hapax.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(packaging/hapax_capi.pc.in ${PROJECT_BINARY_DIR}/hapax_capi.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/hapax.pc ${PROJECT_BINARY_DIR}/hapax_capi.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # Each shell's completion, where Debian's shells look for those of packages.
 foreach(completion bash:share/bash-completion/completions:hapax zsh:share/zsh/vendor-completions:_hapax
@@ -61,9 +83,16 @@ foreach(completion bash:share/bash-completion/completions:hapax zsh:share/zsh/ve
 endforeach()
 add_custom_target(hapax_completions ALL DEPENDS ${HAPAX_COMPLETIONS})
 
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  foreach(target hapax hapax_shared hapax_capi_shared)
+    install(FILES $<TARGET_FILE:${target}>.debug DESTINATION lib/debug COMPONENT symbols EXCLUDE_FROM_ALL)
+  endforeach()
+endif()
+
 install(FILES packaging/hapax.service DESTINATION lib/systemd/system)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN "adr" EXCLUDE)
 install(FILES packaging/hapax.toml DESTINATION /etc/hapax PERMISSIONS OWNER_READ OWNER_WRITE
   COMPONENT system EXCLUDE_FROM_ALL)
 

@@ -23,7 +23,7 @@ int main(int argc, char** argv) try {
     const std::string address = "reader" + std::to_string(i % 400) + "@example.org";  // a hundred are in the list twice
     items.push_back(hapax::BatchItem::of("send_newsletter", address, {.key = "2026-11/" + address, .queue = "mail"}));
   }
-  const auto created = [](const hapax::Handle& handle) { return handle.created(); };
+  const auto created = [](const hapax::AnyHandle& handle) { return handle.created(); };
   const auto handles = app.submit_batch(items);
   const auto new_ones = std::count_if(handles.begin(), handles.end(), created);
 
@@ -33,7 +33,7 @@ int main(int argc, char** argv) try {
   app.work({.until_idle_for = 100ms});
 
   const bool all_done = std::all_of(handles.begin(), handles.end(),
-                                    [](const hapax::Handle& handle) { return handle.status() == "completed"; });
+                                    [](const hapax::AnyHandle& handle) { return handle.status() == "completed"; });
   std::cout << new_ones << " new, " << new_again << " when sent again, " << sent << " sent\n";
   return new_again == 0 && sent == new_ones && handles[0].id() == handles[400].id() && all_done ? EXIT_SUCCESS
                                                                                                 : EXIT_FAILURE;

@@ -47,7 +47,7 @@ void count_sheep(hapax::TaskContext& context) {
   throw hapax::Cancelled();
 }
 
-std::string how_it_ended(const hapax::Handle& handle) {
+std::string how_it_ended(const hapax::AnyHandle& handle) {
   try {
     handle.result_json();
     return "completed";
@@ -59,7 +59,9 @@ std::string how_it_ended(const hapax::Handle& handle) {
 
 int main(int argc, char** argv) try {
   auto app = hapax::open(argc > 1 ? argv[1] : "memory:");
-  app.task("pay", pay).task("refuse", refuse).task("count_sheep", count_sheep);
+  app.task("pay", pay);
+  app.task("refuse", refuse);
+  app.task("count_sheep", count_sheep);
   const std::jthread worker([&](std::stop_token stop) {
     const std::stop_callback on_stop(stop, [&] { app.stop(); });
     app.work({.lease = 1s, .handle_signals = false});

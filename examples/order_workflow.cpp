@@ -97,10 +97,10 @@ int main(int argc, char** argv) try {
   const Order order{456, 9999, argc > 3 ? argv[3] : "Main Street"};
 
   app.task("charge", charge, {.queue = "payments"});
-  app.task("reserve", reserve)
-      .task("ship", ship)
-      .task("release", release)
-      .task("refund", refund, {.queue = "payments"});
+  app.task("reserve", reserve);
+  app.task("ship", ship);
+  app.task("release", release);
+  app.task("refund", refund, {.queue = "payments"});
   app.workflow("process_order", process_order);
 
   auto handle = app.start(process_order, "order-456", order);  // the id is its identity: started once

@@ -40,7 +40,7 @@ hapax::App open_app(const std::string& url) {
 }
 
 bool submit_pictures(hapax::App& app) {
-  std::vector<hapax::Handle> handles;
+  std::vector<hapax::AnyHandle> handles;
   for (int i = 1; i <= 20; ++i) {
     const Picture picture{"picture-" + std::to_string(i) + ".png", 100 * i};
     handles.push_back(app.submit("make_thumbnail", picture, {.key = picture.file, .timeout = 30s}));

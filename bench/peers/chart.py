@@ -22,7 +22,7 @@ STYLE = """
 
 
 def _panel(summary, measure, left, top, width):
-    bars = [(peer, summary.median(measure.name, peer.name)) for peer in summary.peers]
+    bars = [(peer, summary.median(measure.name, peer.name)) for peer in summary.peers if not peer.is_python]
     bars = [(peer, value) for peer, value in bars if value is not None]
     room = width - NAME_WIDTH - VALUE_WIDTH
     longest = max(value for _, value in bars)
@@ -45,7 +45,8 @@ def draw(summary):
     """The SVG's text."""
     width = (WIDTH - GAP * (COLUMNS - 1)) / COLUMNS
     parts, top, row_height = [], 8, 0
-    measured = [measure for measure in summary.measures if any(summary.median(measure.name, peer.name) for peer in summary.peers)]
+    peers = [peer for peer in summary.peers if not peer.is_python]  # those have a table of their own
+    measured = [measure for measure in summary.measures if any(summary.median(measure.name, peer.name) for peer in peers)]
     for index, measure in enumerate(measured):
         column = index % COLUMNS
         if column == 0:

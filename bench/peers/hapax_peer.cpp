@@ -1,7 +1,7 @@
 // hapax_peer: one measure of bench/peers on Hapax. Takes the arguments of the peers' scripts and prints the same line
 // of JSON.
 //
-//   hapax_peer --measure drain --count 20000 --postgres postgres://…
+//   hapax_peer --measure drain --count 20000 --store postgres://…      or sqlite:FILE; --postgres is the same
 //   … --server build/bench/hapax     the same over HTTP, through a server of its own
 //   … --two-processes                latency: the worker in a process of its own
 //
@@ -39,7 +39,7 @@ void declare(CLI::App& command, Arguments& arguments) {
   command.add_option("--in-flight", load.in_flight)->check(CLI::PositiveNumber);
   command.add_option("--batch", load.batch)->check(CLI::PositiveNumber);
   command.add_option("--threads", load.threads)->check(CLI::PositiveNumber);
-  command.add_option("--postgres", load.store, "URL of an empty store");
+  command.add_option("--store,--postgres", load.store, "URL of an empty store");
   command.add_option("--server", arguments.server, "hapax program to serve the store over HTTP");
   command.add_flag("--two-processes", load.two_processes);
   command.add_option("--soak", arguments.soak_seconds, "load the store for so many seconds");
@@ -63,6 +63,8 @@ std::string line_of(const Arguments& arguments, const std::optional<LoadFigure>&
     json.key("unit").string(figure->unit).key("count").integer(figure->count).key("value").number(figure->value);
     if (figure->seconds > 0) json.key("seconds").number(figure->seconds);
     if (figure->p99 > 0) json.key("p50").number(figure->p50).key("p99").number(figure->p99);
+    if (figure->client_cpu_us > 0) json.key("client_cpu_us").number(figure->client_cpu_us);
+    if (figure->server_cpu_us > 0) json.key("server_cpu_us").number(figure->server_cpu_us);
     if (figure->of_short > 0) json.key("of_short").number(figure->of_short);
     if (arguments.load.measure == "drain") json.key("keeps_results").boolean(true);
     json.key("settings").begin_object().key("threads").integer(arguments.load.threads).end_object();
@@ -91,12 +93,15 @@ void run(Arguments arguments) {
     return;
   }
   if (arguments.load.store.empty() || arguments.load.count <= 0) {
-    throw std::invalid_argument("--measure, --count and --postgres are needed");
+    throw std::invalid_argument("--measure, --count and --store are needed");
   }
   std::optional<LoadFigure> figure;
   if (knows_measure(arguments.load.measure)) {
     std::optional<ServerProcess> server;
-    if (!arguments.server.empty()) server.emplace(arguments.server, arguments.load.store);
+    if (!arguments.server.empty()) {
+      server.emplace(arguments.server, arguments.load.store);
+      arguments.load.server_cpu_seconds = [&server] { return server->cpu_seconds(); };
+    }
     arguments.load.url = server ? server->url() : arguments.load.store;
     figure = run_measure(arguments.load);
   }

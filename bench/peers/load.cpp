@@ -1,6 +1,7 @@
 #include "load.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,7 +16,7 @@
 #include <thread>
 
 #include "figures.h"
-#include "hapax/hapax.h"
+#include "hapax/app.h"
 #include "payload.h"
 #include "settle.h"
 #include "stored_work.h"
@@ -60,11 +61,25 @@ void run_in_flight(std::int64_t from, std::int64_t to, int in_flight, const std:
   if (failure) std::rethrow_exception(failure);
 }
 
-LoadFigure rate(std::int64_t count, const std::function<void()>& run) {
+double own_cpu_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+LoadFigure rate(const LoadOptions& options, std::int64_t count, const std::function<void()>& run) {
+  const auto server_cpu = [&] { return options.server_cpu_seconds ? options.server_cpu_seconds() : 0.0; };
+  const double own_before = own_cpu_seconds(), server_before = server_cpu();
   const auto start = std::chrono::steady_clock::now();
   run();
-  const double seconds = seconds_since(start);
-  return {"tasks/s", count, seconds, static_cast<double>(count) / seconds};
+  const double seconds = seconds_since(start), operations = static_cast<double>(count);
+  LoadFigure figure{"tasks/s", count, seconds, operations / seconds};
+  figure.client_cpu_us = 1e6 * (own_cpu_seconds() - own_before) / operations;
+  figure.server_cpu_us = 1e6 * (server_cpu() - server_before) / operations;
+  return figure;
 }
 
 // Keeps that many calls in flight: the answer to one starts the next, as the peers' promises do.
@@ -129,7 +144,7 @@ class InFlight {
 // Numbers below zero belong to the warm-up: they are different tasks from the measured ones.
 void submit_keyed(App& app, std::int64_t from, std::int64_t to, int in_flight, bool created) {
   InFlight(from, to, [&](std::int64_t i, const InFlight::Next& next) {
-    app.submit_async("noop", payload_of(i), key(key_of(i)), [i, created, next](const Handle& handle) {
+    app.submit_async("noop", payload_of(i), key(key_of(i)), [i, created, next](const AnyHandle& handle) {
       next([&] {
         if (handle.created() != created) throw std::runtime_error(fmt::format("task {}: created is {}", i, !created));
       });
@@ -143,7 +158,7 @@ LoadFigure submit_key(const LoadOptions& options) {
     App app = open(options.url);
     submit_keyed(app, -kWarmUp, 0, options.in_flight, true);
     settle(options.store);
-    figure = rate(options.count, [&] { submit_keyed(app, 0, options.count, options.in_flight, true); });
+    figure = rate(options, options.count, [&] { submit_keyed(app, 0, options.count, options.in_flight, true); });
   }
   expect("tasks in the store", StoredWork(options.url).total(), options.count + kWarmUp);
   return figure;
@@ -156,7 +171,7 @@ LoadFigure submit_duplicate(const LoadOptions& options) {
     submit_keyed(app, 0, options.count, options.in_flight, true);
     settle(options.store);
     submit_keyed(app, 0, std::min(kWarmUp, options.count), options.in_flight, false);
-    figure = rate(options.count, [&] { submit_keyed(app, 0, options.count, options.in_flight, false); });
+    figure = rate(options, options.count, [&] { submit_keyed(app, 0, options.count, options.in_flight, false); });
   }
   expect("tasks in the store", StoredWork(options.url).total(), options.count);
   return figure;
@@ -169,7 +184,7 @@ void submit_bulk(App& app, const LoadOptions& options, std::int64_t from, std::i
     for (std::int64_t i = 0; i < options.batch; ++i) {
       items.push_back(BatchItem::of("noop", payload_of(from + call * options.batch + i)));
     }
-    for (const Handle& handle : app.submit_batch(items)) {
+    for (const AnyHandle& handle : app.submit_batch(items)) {
       if (!handle.created()) throw std::runtime_error("a task of a batch was not created");
     }
   });
@@ -182,7 +197,7 @@ LoadFigure bulk(const LoadOptions& options) {
     App app = open(options.url);
     submit_bulk(app, options, -warm_up, 0);
     settle(options.store);
-    figure = rate(options.count, [&] { submit_bulk(app, options, 0, options.count); });
+    figure = rate(options, options.count, [&] { submit_bulk(app, options, 0, options.count); });
   }
   expect("tasks in the store", StoredWork(options.url).total(), options.count + warm_up);
   return figure;
@@ -231,7 +246,7 @@ LoadFigure drain(const LoadOptions& options) {
   std::promise<void> all_handled;
   std::optional<App> app;
   std::optional<LocalWorker> worker;
-  const LoadFigure figure = rate(options.count, [&] {
+  const LoadFigure figure = rate(options, options.count, [&] {
     app.emplace(open(options.url));
     declare_noop(*app, [&](TaskStart) {
       if (++handled == options.count) all_handled.set_value();
@@ -280,7 +295,7 @@ std::vector<double> start_delays(App& app, std::int64_t count, const std::functi
   for (std::int64_t i = 0; i < count; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms(random)));
     const std::int64_t submitted_ns = steady_now_ns();
-    const Handle handle = app.submit("noop", payload_of(i));
+    const AnyHandle handle = app.submit("noop", payload_of(i));
     const TaskStart start = next_start();
     expect("the task that was started", start.i, i);
     milliseconds.push_back(static_cast<double>(start.at_ns - submitted_ns) / 1e6);
@@ -332,9 +347,9 @@ LoadFigure workflow(const LoadOptions& options) {
   std::optional<LocalWorker> worker(std::in_place, app, options.threads);
   const auto run = [&](std::int64_t from, std::int64_t to) {
     InFlight(from, to, [&](std::int64_t i, const InFlight::Next& next) {
-      app.start_async("three_steps", key_of(i), i, {}, [i, next](const WorkflowHandle& started) {
+      app.start_async("three_steps", key_of(i), i, {}, [i, next](const AnyWorkflowHandle& started) {
         next.unless_it_fails([&] {
-          started.when_closed([i, next](const WorkflowHandle& closed) {
+          started.when_closed([i, next](const AnyWorkflowHandle& closed) {
             next([&] { expect("the result of a workflow", closed.result<std::int64_t>(), i + 3); });
           });
         });
@@ -343,7 +358,7 @@ LoadFigure workflow(const LoadOptions& options) {
   };
   run(-kWarmUpRuns, 0);
   settle(options.store);
-  LoadFigure figure = rate(options.count, [&] { run(0, options.count); });
+  LoadFigure figure = rate(options, options.count, [&] { run(0, options.count); });
   figure.unit = "workflows/s";
   worker.reset();
   expect("steps in the store", StoredWork(options.url).total(), 3 * (options.count + kWarmUpRuns));
@@ -365,7 +380,7 @@ LoadFigure long_workflow(const LoadOptions& options) {
   std::optional<LocalWorker> worker(std::in_place, app, options.threads);
   std::int64_t started = 0;
   const auto steps_per_second = [&](std::int64_t workflows, std::int64_t steps) {
-    return rate(workflows * steps,
+    return rate(options, workflows * steps,
                 [&] {
                   for (std::int64_t i = 0; i < workflows; ++i) {
                     const auto handle = app.start("many_steps", key_of(started++), steps);

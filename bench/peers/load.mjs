@@ -83,9 +83,11 @@ export async function run_in_flight(from, to, in_flight, run) {
 
 async function rate(count, unit, run) {
   const start = performance.now();
+  const used_before = process.cpuUsage();
   await run();
   const seconds = (performance.now() - start) / 1000;
-  return { unit, count, seconds, value: count / seconds };
+  const used = process.cpuUsage(used_before);
+  return { unit, count, seconds, value: count / seconds, client_cpu_us: (used.user + used.system) / count };
 }
 
 function expect(what, got, wanted) {

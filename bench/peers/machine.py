@@ -1,10 +1,10 @@
 """The machine of the figures: its facts, and how much of it other processes used."""
 
+import dataclasses
 import datetime
 import os
 import pathlib
 import platform
-import resource
 import subprocess
 import time
 
@@ -54,41 +54,78 @@ def facts(folder, postgres, redis):
     }
 
 
+@dataclasses.dataclass(frozen=True)
+class Used:
+    """Processor time so far, in ticks."""
+
+    by_process: dict  # of the processes that are not ours: their own, and of their children that have ended
+    ours: float
+    shared: float  # interrupts and the kernel's threads: they work for whoever asked
+    stolen: float  # by other guests of the hypervisor
+
+
+def foreign_ticks(start, end):
+    """What others used between the two. Interrupts and the kernel's threads count in proportion."""
+    own = of_ended = 0.0
+    for process, (ticks, ended) in end.by_process.items():
+        before = start.by_process.get(process, (0.0, 0.0))
+        own += ticks - before[0]
+        of_ended += ended - before[1]
+    # Who has ended meanwhile is told by its parent, with what it had used before.
+    known = sum(sum(ticks) for process, ticks in start.by_process.items() if process not in end.by_process)
+    foreign = own + max(0.0, of_ended - known)
+    ours, shared = end.ours - start.ours, end.shared - start.shared
+    of_shared = shared * foreign / (foreign + ours) if foreign > 0 else 0.0
+    return foreign + of_shared + end.stolen - start.stolen
+
+
 class Noise:
     """A window of time: the share of the processors that other processes, or other guests of the hypervisor, used.
 
-    Our own are this process, its children that ended in the window, and the servers with theirs.
+    Ours are this process, the servers, and all their descendants. The others are counted one by one. What is left of
+    the busy time without ours would be wrong: the kernel samples the one and measures the other, and small loads vanish
+    in the difference.
     """
 
     def __init__(self, server_pids):
-        self._server_pids = set(server_pids)
-        self._start = self._ticks()
+        self._roots = {os.getpid(), *server_pids}
+        self._began, self._start = time.monotonic(), self._used()
 
     def share(self):
-        end = self._ticks()
-        busy, ours, stolen, total = (after - before for before, after in zip(self._start, end))
-        return round(max(0, busy - ours + stolen) / max(1, total), 3)
+        end, elapsed = self._used(), time.monotonic() - self._began
+        total = max(1.0, elapsed * os.cpu_count() * os.sysconf("SC_CLK_TCK"))
+        return round(foreign_ticks(self._start, end) / total, 3)
 
-    def _ticks(self):
+    def _used(self):
         cpu = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
-        second = os.sysconf("SC_CLK_TCK")
-        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        own = sum(usage.ru_utime + usage.ru_stime for usage in used) * second
-        return sum(cpu[:3]), own + self._server_ticks(), cpu[7], sum(cpu)
+        processes = _processes()
+        ours, kernel, by_process = 0.0, 0.0, {}
+        for pid, (parent, began, ticks, ended) in processes.items():
+            if parent == 2 or pid == 2:
+                kernel += ticks
+            elif self._is_ours(pid, processes):
+                ours += ticks + ended
+            else:
+                by_process[pid, began] = (ticks, ended)
+        return Used(by_process, ours, kernel + cpu[5] + cpu[6], cpu[7])
 
-    def _server_ticks(self):
-        ticks = 0
-        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = stat.read_text().rpartition(")")[2].split()
-            except OSError:  # it has just ended
-                continue
-            pid, parent = int(stat.parent.name), int(fields[1])
-            if pid in self._server_pids:
-                ticks += sum(int(field) for field in fields[11:15])  # with its children that have ended
-            elif parent in self._server_pids or parent == 2:  # the kernel's threads do our writing
-                ticks += sum(int(field) for field in fields[11:13])
-        return ticks
+    def _is_ours(self, pid, processes):
+        while pid in processes and pid not in self._roots:
+            pid = processes[pid][0]
+        return pid in self._roots
+
+
+def _processes():
+    """By pid: parent, time of start, ticks used, and ticks of its children that have ended."""
+    found = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        times = [int(field) for field in fields[11:15]]
+        found[int(stat.parent.name)] = (int(fields[1]), fields[19], sum(times[:2]), sum(times[2:]))
+    return found
 
 
 def wait_until_quiet(server_pids, share, seconds):

@@ -12,6 +12,7 @@ import chart
 RESULTS = "bench/peers/results.jsonl"
 PAGE = "docs/performance.md"
 CHART = "docs/performance.svg"
+SIDES = ("client_cpu_us", "server_cpu_us")
 
 
 class BadResults(Exception):
@@ -53,8 +54,10 @@ class Verdict:
     @property
     def ratio(self):
         """How many times better Hapax is."""
-        ratio = self.hapax_value / self.best_value
-        return 1 / ratio if self.target.lower_is_better else ratio
+        better, worse = self.hapax_value, self.best_value
+        if self.target.lower_is_better:
+            better, worse = worse, better
+        return better / max(worse, 1e-9)
 
     @property
     def met(self):
@@ -95,18 +98,20 @@ class Summary:
         candidates = []
         for peer in self.peers:
             runs = self.runs(target.measure, peer.name)
-            if not peer.is_hapax and runs and target.among(peer, runs[0]):
+            if peer.name != target.subject and runs and target.among(peer, runs[0]):
                 candidates.append((self.median(target.measure, peer.name, target.field), peer.name))
         return candidates
 
     def verdicts(self):
         verdicts = []
         for target in catalogue.TARGETS:
-            hapax = self.median(target.measure, "Hapax", target.field)
+            hapax = self.median(target.measure, target.subject, target.field)
             if hapax is None:
                 continue
             if target.own:
-                candidates = [(self.median(target.measure, "Hapax", target.own), target.against)]
+                candidates = [(self.median(target.measure, target.subject, target.own), target.against)]
+            elif target.limit:
+                candidates = [(target.limit, target.against)]
             else:
                 candidates = self._candidates(target)
             if not candidates:
@@ -124,6 +129,8 @@ class Summary:
             return "–"
         if measure.name == "latency":
             return f"{shown(value)} / {shown(self.median(measure.name, peer.name, 'p99'))}"
+        if measure.name == "idle":
+            return f"{shown(value)} / {self.median(measure.name, peer.name, 'cpu_percent'):.1f} %"
         drops = any(line.get("keeps_results") is False for line in self.runs(measure.name, peer.name))
         return shown(value) + (" ¹" if drops else "")
 
@@ -131,19 +138,36 @@ class Summary:
         """Rows of cells, the heading first."""
         heading = [""]
         for measure in self.measures:
-            unit = "p50 / p99, ms" if measure.name == "latency" else measure.unit
+            unit = {"latency": "p50 / p99, ms", "idle": "MiB / of a core"}.get(measure.name, measure.unit)
             heading.append(f"{measure.title}, {unit}")
         return [heading] + [[peer.name, *(self.cell(measure, peer) for measure in self.measures)] for peer in self.peers]
+
+    def cpu_table(self):
+        """Processor time of one operation, in the process that asks and in the server. Empty if none was measured."""
+        rows = [["", *(measure.title for measure in self.measures)]]
+        for peer in self.peers:
+            cells = [self._cpu_cell(measure, peer) for measure in self.measures]
+            if any(cell != "–" for cell in cells):
+                rows.append([peer.name, *cells])
+        return rows if len(rows) > 1 else []
+
+    def _cpu_cell(self, measure, peer):
+        runs = [line for line in self.runs(measure.name, peer.name) if "client_cpu_us" in line]
+        if not runs:
+            return "–"
+        sides = [statistics.median(line[side] for line in runs if side in line) for side in SIDES if any(side in line for line in runs)]
+        return " + ".join(shown(value) for value in sides)
 
     def verdict_table(self):
         rows = [["", "Hapax", "compared with", "it has", "times better", "wanted", ""]]
         titles = {measure.name: measure.title for measure in catalogue.MEASURES}
         for verdict in self.verdicts():
             target = verdict.target
-            title = titles[target.measure] + (f", {target.field}" if target.field != "value" else "")
+            title = titles[target.measure] + (f", {target.field.replace('_', ' ')}" if target.field != "value" else "")
+            title += f": {target.subject}" if target.subject != "Hapax" else ""
             against = target.against if target.against == verdict.best else f"{target.against}: {verdict.best}"
             rows.append([title, shown(verdict.hapax_value), against, shown(verdict.best_value), f"{verdict.ratio:.2f}",
-                         f"{target.factor:g}", "met" if verdict.met else "MISSED"])  # fmt: skip
+                         f"{target.factor:.3g}", "met" if verdict.met else "MISSED"])  # fmt: skip
         return rows
 
     def machine_line(self):
@@ -159,6 +183,8 @@ class Summary:
         parts = ["", self.machine_line(), "", aligned(self.table()), ""]
         if any("¹" in cell for row in self.table() for cell in row):
             parts += ["¹ throws results away", ""]
+        if self.cpu_table():
+            parts += ["processor time of one operation in µs: the process that asks + the server", aligned(self.cpu_table()), ""]
         if self.verdicts():
             parts += [aligned(self.verdict_table()), ""]
         parts.append(f"median of {self.facts['rounds']} rounds; others used at most {self.noise():.0%} of the processors during a run")
@@ -171,6 +197,7 @@ class Summary:
             machine=textwrap.fill(self._conditions(), 120, break_long_words=False, break_on_hyphens=False),
             rounds=self.facts["rounds"],
             table=_markdown_table(self.table()),
+            cpu=_markdown_table(self.cpu_table()) if self.cpu_table() else "Not measured in this run.",
             verdicts=_markdown_table(self.verdict_table()),
             settings=_markdown_table([["", "version", "store", "settings"], *self._settings_rows()]),
         )
@@ -223,6 +250,11 @@ each. Medians of {rounds} interleaved rounds. `./dev peers --docs` writes this p
 
 ¹ throws results away.
 
+Processor time of one operation in µs, of the process that asks and, after the plus, of a Hapax server. That of the
+database is in neither.
+
+{cpu}
+
 {verdicts}
 
 {machine}
@@ -249,7 +281,8 @@ graphile-worker and BullMQ forget a key when its job is removed, and none of the
 input. Hapax does all of that within these figures.
 
 *Hapax* is the C++ library with the engine in the process. *Hapax over HTTP* is the same library as a client of one
-`hapax serve`.
+`hapax serve`. *From C* is a C program on the [C ABI](embedding.md), with the engine in its process. *On SQLite* is the
+same on one file; those rows are compared with each other only.
 
 ## Who was measured
 

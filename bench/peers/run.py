@@ -14,11 +14,13 @@ import sys
 
 import catalogue
 import machine
+import python_environments
 import report
 import servers
 
 ROOT = catalogue.FOLDER.parents[1]
 RUN_SECONDS = 900
+PYTHON_BESIDE = ("Hapax", "Hapax in two processes", "Hapax over HTTP")
 
 
 class Failed(Exception):
@@ -51,22 +53,37 @@ class Lab:
         return machine.facts(self._folder, self._postgres, next(iter(self._redis.values()), None))
 
     def _command(self, peer, measure, count):
-        command = [str(self._options.hapax_peer)] if peer.is_hapax else ["node", "--no-deprecation", str(catalogue.FOLDER / peer.script)]
+        if peer.is_python:
+            command = [str(python_environments.python_of(peer)), "-B", str(catalogue.FOLDER / peer.script)]
+        elif peer.script:
+            command = ["node", "--no-deprecation", str(catalogue.FOLDER / peer.script)]
+        else:
+            command = [str(self._options.programs / peer.program)]
         command += ["--measure", measure.name, "--count", str(count)]
-        if peer.on_postgres:
+        if peer.on_sqlite:
+            command += ["--store", f"sqlite:{self._fresh_file()}"]
+        elif peer.on_postgres:
             command += ["--postgres", self._postgres.fresh_database("peer")]
         else:
+            self._redis[peer.redis].empty()
             command += ["--redis", str(self._redis[peer.redis].port)]
         command += peer.arguments
         if "--server" in peer.arguments:
             command.append(str(self._options.hapax))
         return command
 
+    def _fresh_file(self):
+        folder = self._folder / "sqlite"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return folder / "peer.db"
+
     def _run_once(self, peer, measure, count):
         command = self._command(peer, measure, count)
         noise = machine.Noise(self._pids())
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
+            environment = python_environments.variables(self._options.hapax) if peer.is_python else None
+            done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, check=False, env=environment)
         except OSError as error:
             raise Failed(f"{peer.name}: {error}; ./dev peers builds and installs what is missing") from None
         except subprocess.TimeoutExpired as late:
@@ -109,8 +126,12 @@ def chosen(everything, names, what):
 
 
 def measure_all(options):
-    peers = chosen(catalogue.PEERS, options.peer, "peer")
+    everything = tuple(peer for peer in catalogue.PEERS if not options.python or peer.is_python or peer.name in PYTHON_BESIDE)
+    peers = chosen(everything, options.peer, "peer")
     measures = chosen(catalogue.MEASURES, options.measure, "measure")
+    for peer in peers:
+        if peer.is_python:
+            python_environments.make(peer)
     lab = Lab(options, peers)
     lines = []
     options.results.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +147,7 @@ def measure_all(options):
             for round_number in range(1, options.rounds + 1):
                 for measure in measures:
                     for peer in peers:
-                        if peer.measures and measure.name not in peer.measures:
+                        if not peer.has(measure):
                             continue
                         line = lab.run(peer, measure, catalogue.count_of(measure, peer, options.quick))
                         keep({**line, "round": round_number})
@@ -142,6 +163,7 @@ def parse():
     parser.add_argument("--rounds", type=int, help="how often everything is measured (3; quick: 1)")
     parser.add_argument("--peer", action="append", metavar="NAME", help="only this one; may be given again")
     parser.add_argument("--measure", action="append", metavar="NAME", help="only this one; may be given again")
+    parser.add_argument("--python", action="store_true", help="only the Python peers, and the C++ library beside them")
     parser.add_argument("--tries", type=int, default=3, help="runs of a measure that others disturb, before the best of them is taken (3)")
     parser.add_argument("--noise", type=float, default=0.1, help="share of the processors that others may use during a run (0.1)")
     parser.add_argument("--quiet-seconds", type=int, help="how long to wait for a quiet machine before a run (60; quick: 0)")
@@ -150,7 +172,7 @@ def parse():
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "build" / "peers.jsonl", help="where the raw lines go")
     parser.add_argument("--dir", type=pathlib.Path, default=ROOT / "build" / "peers-data", help="of the servers' data; emptied")
     parser.add_argument("--hapax", type=pathlib.Path, default=ROOT / "build" / "bench" / "hapax", help=argparse.SUPPRESS)
-    parser.add_argument("--hapax-peer", type=pathlib.Path, default=ROOT / "build/bench/bench/peers/hapax_peer", help=argparse.SUPPRESS)
+    parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build" / "bench" / "bench" / "peers", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.quick and options.docs:
         parser.error("--quick makes no figures to publish: run --docs without it")
@@ -170,7 +192,7 @@ def main():
     except KeyboardInterrupt:
         print("peers: interrupted", file=sys.stderr)
         return 130
-    except (Failed, servers.ServerError, report.BadResults) as failure:
+    except (Failed, servers.ServerError, report.BadResults, python_environments.NotMade) as failure:
         print(f"peers: {failure}", file=sys.stderr)
         return 2
     print(summary.text())

@@ -147,6 +147,12 @@ class Redis(_Server):
         super().__init__(command, folder / f"redis-{appendfsync}.log", signal.SIGTERM)
         self._await(self._is_ready)
 
+    def empty(self):
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+            connection.sendall(b"FLUSHALL\r\n")
+            if not connection.recv(64).startswith(b"+OK"):
+                raise ServerError("Redis could not be emptied")
+
     def _is_ready(self):
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "hapax/hapax.h"
+#include "hapax/app.h"
 #include "payload.h"
 #include "stored_work.h"
 #include "worker_process.h"
@@ -66,7 +66,7 @@ class Soak {
         std::vector<BatchItem> items;
         for (std::int64_t i = from; i < from + kBatch; ++i)
           items.push_back(BatchItem::of("noop", payload_of(i), key(key_of(i))));
-        for (const Handle& handle : app_.submit_batch(items)) {
+        for (const AnyHandle& handle : app_.submit_batch(items)) {
           if (!handle.created()) throw std::runtime_error("a new key met a task that was there before");
         }
         submitted_ += kBatch;

@@ -7,8 +7,10 @@ import argparse
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree
 
 import pytest
@@ -17,6 +19,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import catalogue
 import chart
+import machine
+import python_environments
 import report
 import run
 
@@ -71,6 +75,52 @@ def test_a_long_workflow_is_compared_with_a_short_one_of_hapax_itself():
     assert (own.best_value, own.ratio, own.met) == (100, 0.6, False)
 
 
+def test_hapax_from_python_is_compared_with_the_python_peers_and_with_the_c_library():
+    found = summary(line("Celery", "drain", 100), line("absurd", "drain", 120), line("pg-boss", "drain", 5000),
+                    line("Hapax", "drain", 3000), line("Hapax from Python", "drain", 600))  # fmt: skip
+    peer, library = verdict(found, "best Python peer"), verdict(found, "the C++ library")
+    assert (peer.best, peer.ratio, peer.met) == ("absurd", 5, True)
+    assert (library.best, library.ratio, library.met) == ("Hapax", 0.2, False)
+
+
+def test_a_limit_is_a_figure_of_its_own():
+    found = summary(line("Hapax from Python", "idle", 50, cpu_percent=0.0))
+    memory, processor = verdict(found, "40 MiB"), verdict(found, "1 % of a core")
+    assert (memory.ratio, memory.met, processor.met) == (0.8, False, True)
+    assert found.table()[1][1] == "50.0 / 0.0 %"
+
+
+def test_every_python_peer_has_a_program_and_exact_versions():
+    for peer in catalogue.PEERS:
+        if peer.is_python:
+            assert (catalogue.FOLDER / peer.script).exists()
+            if not peer.is_hapax:
+                wanted = (python_environments.REQUIREMENTS / f"{peer.environment}.txt").read_text().splitlines()
+                assert wanted
+                assert all("==" in each for each in wanted)
+
+
+def test_a_way_to_use_hapax_is_compared_with_the_embedded_one_on_the_same_store():
+    found = summary(line("Hapax", "bulk", 100), line("Hapax over HTTP", "bulk", 59), line("Hapax from C", "bulk", 81),
+                    line("Hapax on SQLite", "bulk", 10), line("Hapax on SQLite over HTTP", "bulk", 7))  # fmt: skip
+    assert [(one.target.subject, one.ratio, one.met) for one in found.verdicts()] == [
+        ("Hapax over HTTP", 0.59, False),
+        ("Hapax on SQLite over HTTP", 0.7, True),
+        ("Hapax from C", 0.81, True),
+    ]
+
+
+def test_a_latency_over_http_may_be_half_as_long_again():
+    found = summary(line("Hapax", "latency", 2, p50=2, p99=3), line("Hapax over HTTP", "latency", 3, p50=3, p99=9))
+    assert [(one.target.subject, one.met) for one in found.verdicts()] == [("Hapax over HTTP", True)]
+
+
+def test_the_processor_time_of_each_side_is_shown():
+    found = summary(line("Hapax", "bulk", 1, client_cpu_us=20), line("Hapax over HTTP", "bulk", 1, client_cpu_us=5, server_cpu_us=30))
+    assert found.cpu_table()[1:] == [["Hapax", "20.0"], ["Hapax over HTTP", "5.00 + 30.0"]]
+    assert "5.00 + 30.0" in found.markdown()
+
+
 def test_what_a_peer_does_not_have_is_a_dash_and_no_verdict():
     found = summary({"peer": "pg-boss", "version": "1", "measure": "workflow", "unsupported": True, "noise": 0},
                     line("DBOS", "workflow", 140))  # fmt: skip
@@ -83,7 +133,7 @@ def test_the_page_and_the_chart_show_every_peer_that_was_measured():
     drawn = xml.etree.ElementTree.fromstring(chart.draw(found))
     names = [text.text for text in drawn.iter("{http://www.w3.org/2000/svg}text")]
     for peer in catalogue.PEERS:
-        assert peer.name in names
+        assert (peer.name in names) != peer.is_python
         assert f"| {peer.name} |" in found.markdown()
 
 
@@ -177,3 +227,54 @@ def test_a_drain_finds_the_one_result_that_a_peer_has_lost(tmp_path):
     done = run_in_memory(tmp_path, "drain", without_result=77)
     assert done.returncode != 0
     assert "results in the store: 199, where it should be 200" in done.stderr
+
+
+# ---- the meter of what others use
+
+
+def used(others, ours=0.0, shared=0.0, stolen=0.0):
+    return machine.Used(others, ours, shared, stolen)
+
+
+def test_others_are_counted_one_by_one_with_those_that_ended_meanwhile():
+    start = used({"shell": (10, 0), "compiler": (50, 0)})
+    end = used({"shell": (11, 80), "newcomer": (7, 0)})  # the compiler used 30 more, and has ended
+
+    assert machine.foreign_ticks(start, end) == 1 + 30 + 7
+
+
+def test_interrupts_count_in_proportion_and_stolen_time_as_a_whole():
+    start, end = used({"a": (0, 0)}), used({"a": (100, 0)}, ours=300, shared=40, stolen=5)
+
+    assert machine.foreign_ticks(start, end) == 100 + 10 + 5
+    assert machine.foreign_ticks(used({}), used({}, ours=300, shared=40)) == 0
+
+
+@pytest.fixture
+def foreign_load():
+    """A process that computes all the time and is no descendant of this one: its pid."""
+    endless = "while True: pass"
+    started = subprocess.run(
+        ["sh", "-c", '"$0" -c "$1" >/dev/null 2>&1 & echo $!', sys.executable, endless], capture_output=True, text=True, check=True
+    )
+    pid = int(started.stdout)
+    yield pid
+    os.kill(pid, signal.SIGKILL)
+
+
+def ticks_of(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_the_meter_sees_a_load_of_known_size(foreign_load):
+    """The same window twice: in one the load is ours. So whatever else runs here is in both."""
+    began, before = time.monotonic(), ticks_of(foreign_load)
+    without, including = machine.Noise([foreign_load]), machine.Noise([])
+    while ticks_of(foreign_load) - before < 100:
+        assert time.monotonic() - began < 60
+        time.sleep(0.05)
+    seen, known = including.share() - without.share(), ticks_of(foreign_load) - before
+    elapsed = (time.monotonic() - began) * os.cpu_count() * os.sysconf("SC_CLK_TCK")
+
+    assert seen == pytest.approx(known / elapsed, rel=0.1, abs=0.01)

@@ -1,12 +1,13 @@
 // What the library throws, and what a handler may throw.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "hapax/detail/durations.h"
 
 namespace hapax {
 
@@ -77,9 +78,7 @@ class TaskFailed : public Error {
 // - A task or child workflow did not complete. code() is TaskFailed, TaskCancelled, TaskTimedOut, or the same of
 //   Workflow; `status` is "failed", "cancelled" or "timed_out"; `type` and `message` are those of the step's own error.
 // - A side effect threw: SideEffectFailed, likewise.
-// - The step's value (a result, a signal's payload, a recorded value) does not have the type that the code reads it as:
-//   StepMismatch. `status` is "failed", `type` InvalidJson, `pointer` the place that did not fit, as a JSON Pointer (""
-//   is the whole), and `message` says what was expected there.
+// - The step's value does not have the type that the code reads it as: BadPayload, which is below.
 class StepFailed : public Error {
  public:
   StepFailed(std::string code, std::string status, std::string type, std::string message, const std::string& what,
@@ -93,10 +92,9 @@ class StepFailed : public Error {
   const std::string& type() const { return type_; }
   const std::string& message() const { return message_; }
 
-  std::int32_t step() const { return step_; }  // its number, from 1
-  const std::string& name() const {
-    return name_;
-  }  // the type of the task or child, the name of the signal or side effect
+  // Its number, from 1, and the type of the task or child, or the name of the signal or side effect.
+  std::int32_t step() const { return step_; }
+  const std::string& name() const { return name_; }
 
  private:
   std::string type_, message_;
@@ -104,17 +102,78 @@ class StepFailed : public Error {
   std::string name_;
 };
 
+// Thrown to the code of a workflow where it reads a value (a step's result, a signal's payload, a recorded value) that
+// does not have the type that it is read as. code() is BadPayload, `status` "failed", `type` InvalidJson, `pointer` the
+// place that did not fit, as a JSON Pointer ("" is the whole), and `message` says what was expected there.
+class BadPayload : public StepFailed {
+ public:
+  using StepFailed::StepFailed;
+};
+
+// For the code of a workflow: throw it to end the workflow as failed. Any other exception does the same; this one says
+// that it is meant.
+class WorkflowFailed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // For handlers: throw it when trying again is useless (the card was declined). The task fails at once, whatever
 // attempts are left. Any other exception means: try again later.
 class FinalError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+  // With details for programs, as JSON: hapax::to_json(…).
+  FinalError(const std::string& message, std::string details_json)
+      : std::runtime_error(message), details_json_(std::move(details_json)) {}
+
+  const std::string& details_json() const { return details_json_; }
+
+ private:
+  std::string details_json_;
+};
+
+// For handlers: this attempt failed, and the next one makes sense only after this time (an API said Retry-After).
+class RetryLater : public std::runtime_error {
+ public:
+  RetryLater(const std::string& message, std::chrono::milliseconds after, std::string details_json = {})
+      : std::runtime_error(message), after_(after), details_json_(std::move(details_json)) {}
+
+  std::chrono::milliseconds after() const { return after_; }
+  const std::string& details_json() const { return details_json_; }
+
+ private:
+  std::chrono::milliseconds after_;
+  std::string details_json_;
+};
+
+// For handlers: there is nothing to do yet. The task runs again after this time; it is no failure and costs no attempt.
+class Snooze : public std::runtime_error {
+ public:
+  explicit Snooze(std::chrono::milliseconds by) : std::runtime_error("snoozed"), by_(by) {}
+
+  std::chrono::milliseconds by() const { return by_; }
+
+ private:
+  std::chrono::milliseconds by_;
 };
 
 // For handlers: throw it to acknowledge a cancel that TaskContext::cancel_requested() reported.
 class Cancelled : public std::runtime_error {
  public:
   Cancelled() : std::runtime_error("cancelled on request") {}
+};
+
+// Thrown to the code of a workflow at its next wait after WorkflowHandle::request_cancel(). The code may catch it, undo
+// what it did, and end as it likes. If it is not caught, the workflow is cancelled. It is thrown once.
+class CancelRequested : public std::runtime_error {
+ public:
+  explicit CancelRequested(std::string reason_json)
+      : std::runtime_error("its cancellation was requested"), reason_json_(std::move(reason_json)) {}
+
+  const std::string& reason_json() const { return reason_json_; }  // empty if none was given
+
+ private:
+  std::string reason_json_;
 };
 
 }  // namespace hapax

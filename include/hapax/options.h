@@ -3,21 +3,53 @@
 //   app.submit("charge_card", order, {.key = "order-456", .priority = 10});
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "hapax/detail/durations.h"
+
 namespace hapax {
 
+namespace detail {
+class AppState;
+class Declared;
+}  // namespace detail
+
 using Milliseconds = std::chrono::milliseconds;
+
+// The idempotency key of a control operation (cancel, retry, resume, fork, signal): the same operation under the same
+// key again does nothing more. A string is one, too; hapax::request("click-1") says what it is.
+struct RequestKey {
+  RequestKey(const char* key) : text(key) {}
+  RequestKey(std::string key) : text(std::move(key)) {}
+  explicit RequestKey(std::string_view key) : text(key) {}
+
+  std::string text;
+};
+inline RequestKey request(std::string key) { return {std::move(key)}; }
+
+// When the cron schedules of a store fire from this program. (A server fires those of its store at all times.)
+enum class Schedules : std::uint8_t { while_working, always, never };
 
 struct OpenOptions {
   std::string name_space = "default";
   std::string token = {};  // for http://: sent as the bearer token
+
+  // Takes over the lines that workers write: a failed attempt, a lost lease, a stuck workflow, a server that is away or
+  // back, a type that is not declared here. Called on any thread. Absent: they go to standard error.
+  std::function<void(std::string_view line)> log = {};
+
+  // For URLs of stores. A program that only submits fires no schedule; one that works does, like a server.
+  Schedules schedules = Schedules::while_working;
+  // Likewise: a hapax.toml, whose queues, types, activities, [identity] and [cleanup] count for this program as they
+  // would for a server. Empty: none is read. Several programs on one store should read the same.
+  std::string config = {};
 };
 
 struct RetryOptions {
@@ -65,13 +97,19 @@ struct TaskOptions {
 // Of a workflow type, likewise.
 struct WorkflowOptions {
   std::string queue = "default";
+
+  // What the stack of its code may take, at most; only the used part takes memory. Code that goes beyond it ends its
+  // program with a sentence that names the workflow. Absent: WorkOptions::workflow_stack_bytes.
+  std::optional<std::size_t> stack_bytes = {};
 };
 
 // How long something is kept: a duration, or std::chrono's days as 30d.
 struct Retention {
   template <class Rep, class Period>
   Retention(std::chrono::duration<Rep, Period> duration) : length(std::chrono::duration_cast<Milliseconds>(duration)) {}
-  Retention(std::chrono::day days) : length(std::chrono::days(static_cast<unsigned>(days))) {}
+  template <class Day>
+    requires requires(Day day) { day.ok(), static_cast<unsigned>(day), ++day; }  // std::chrono::day
+  Retention(Day day) : length(std::chrono::days(static_cast<unsigned>(day))) {}
 
   Milliseconds length;
 };

@@ -1,4 +1,4 @@
-// A workflow from both ends: the context of its code, the starter's handle.
+// A workflow from inside: the context of its code. workflow_handle.h has the starter's side.
 //
 //   Receipt process_order(hapax::Context& ctx, const Order& order) {
 //     auto payment = ctx.run(charge_card, order, hapax::key("payment-" + std::to_string(order.id)));
@@ -21,7 +21,6 @@
 // the Context throws the same exception.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -34,30 +33,32 @@
 #include <variant>
 #include <vector>
 
+#include "hapax/detail/durations.h"
 #include "hapax/detail/function.h"
+#include "hapax/detail/update_handler.h"
 #include "hapax/error.h"
 #include "hapax/json.h"
 #include "hapax/options.h"
+#include "hapax/signal.h"
+#include "hapax/task.h"
 
 namespace hapax {
 
 class Context;
+class Saga;
+template <class Input, class Result>
+class Workflow;
 
 namespace detail {
-class WorkflowHandleState;
 class WorkflowRun;
-
-// Stands for a result in a tuple or vector: "nothing" needs a value there.
-template <class T>
-using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
-}  // namespace detail
+}
 
 // What a workflow has asked for and does not wait for yet. A plain value: copies refer to the same step; valid within
 // the function.
 template <class T>
 class Future {
  public:
-  // Waits for its result. Throws StepFailed if it did not complete, or if the result is not a T.
+  // Waits for its result. Throws StepFailed if it did not complete, and BadPayload if the result is not a T.
   T get() const;
 
  private:
@@ -68,16 +69,27 @@ class Future {
   std::int32_t step_;
 };
 
+// The context of a workflow's code. Only on the thread that runs the code, and only while it runs.
 class Context {
  public:
-  // Runs a task and waits for its result; start() runs it and continues. The function must have been declared with
-  // App::task(); by name, any type works that some worker has: ctx.run<std::string>("charge_card", order).
+  // Runs a task and waits for its result; start() runs it and continues. By the value that App::task() returned, by the
+  // declared function, or by its name, which works for any type that some worker has:
+  // ctx.run<std::string>("charge_card", order).
   //
   // A task runs once for this step, however often the workflow is replayed. With hapax::key() the rules of idempotency
   // hold beyond the workflow: a task that was completed under that key returns its stored result without running again.
   //
   // Throws StepFailed when the task has failed (attempts and retries are the task's own), was cancelled or timed out,
-  // or when its result does not have the requested type.
+  // and BadPayload when its result does not have the requested type.
+  template <class Input, class Result>
+  Result run(const Task<Input, Result>& task, const std::type_identity_t<detail::Value<Input>>& input,
+             const SubmitOptions& options = {}) {
+    return start(task, input, options).get();
+  }
+  template <class Result>
+  Result run(const Task<void, Result>& task, const SubmitOptions& options = {}) {
+    return start(task, std::monostate(), options).get();
+  }
   template <class Result = void, class Input = std::nullptr_t>
   Result run(std::string_view type, const Input& input = {}, const SubmitOptions& options = {}) {
     return start<Result>(type, input, options).get();
@@ -88,6 +100,20 @@ class Context {
     return start(function, input, options).get();
   }
 
+  template <class Input, class Result, class... Rest>
+  Result run(const Workflow<Input, Result>&, const Rest&...) {
+    static_assert(detail::never<Input>, "hapax: this is a workflow: run it as a step with ctx.run_workflow()");
+  }
+
+  template <class Input, class Result>
+  Future<Result> start(const Task<Input, Result>& task, const std::type_identity_t<detail::Value<Input>>& input,
+                       const SubmitOptions& options = {}) {
+    return {*this, start_task(task.name(), to_json(input), options)};
+  }
+  template <class Result>
+  Future<Result> start(const Task<void, Result>& task, const SubmitOptions& options = {}) {
+    return start(task, std::monostate(), options);
+  }
   template <class Result = void, class Input = std::nullptr_t>
   Future<Result> start(std::string_view type, const Input& input = {}, const SubmitOptions& options = {}) {
     return {*this, start_task(type, to_json(input), options)};
@@ -101,6 +127,15 @@ class Context {
 
   // Runs another workflow as a step of this one. hapax::key() gives it your own workflow id; without, it has one
   // derived from this run. It is cancelled with this workflow.
+  template <class Input, class Result>
+  Result run_workflow(const Workflow<Input, Result>& workflow, const std::type_identity_t<detail::Value<Input>>& input,
+                      const SubmitOptions& options = {}) {
+    return start_workflow(workflow, input, options).get();
+  }
+  template <class Result>
+  Result run_workflow(const Workflow<void, Result>& workflow, const SubmitOptions& options = {}) {
+    return start_workflow(workflow, std::monostate(), options).get();
+  }
   template <class Result = void, class Input = std::nullptr_t>
   Result run_workflow(std::string_view type, const Input& input = {}, const SubmitOptions& options = {}) {
     return start_workflow<Result>(type, input, options).get();
@@ -111,6 +146,16 @@ class Context {
     return start_workflow(function, input, options).get();
   }
 
+  template <class Input, class Result>
+  Future<Result> start_workflow(const Workflow<Input, Result>& workflow,
+                                const std::type_identity_t<detail::Value<Input>>& input,
+                                const SubmitOptions& options = {}) {
+    return {*this, start_child(workflow.name(), to_json(input), options)};
+  }
+  template <class Result>
+  Future<Result> start_workflow(const Workflow<void, Result>& workflow, const SubmitOptions& options = {}) {
+    return start_workflow(workflow, std::monostate(), options);
+  }
   template <class Result = void, class Input = std::nullptr_t>
   Future<Result> start_workflow(std::string_view type, const Input& input = {}, const SubmitOptions& options = {}) {
     return {*this, start_child(type, to_json(input), options)};
@@ -162,9 +207,23 @@ class Context {
   Future<void> start_sleep(Milliseconds duration) { return {*this, start_timer(duration)}; }
   Future<void> start_sleep_until(std::chrono::system_clock::time_point time) { return {*this, start_timer(time)}; }
 
-  // Waits for a signal of that name (WorkflowHandle::signal) and returns its payload. A signal that arrived earlier is
-  // taken, each once, in their order. With a time-out: nothing, if none has arrived by then. A payload that is not a T
-  // throws StepFailed; the signal is taken anyway.
+  // Waits for a signal (WorkflowHandle::signal) and returns its payload. A signal that arrived earlier is taken, each
+  // once, in their order. With a time-out: nothing, if none has arrived by then. A payload that is not a T throws
+  // BadPayload; the signal is taken anyway.
+  template <class T>
+  T wait(const Signal<T>& signal) {
+    return start_wait(signal).get();
+  }
+  template <class T>
+  std::optional<detail::Value<T>> wait(const Signal<T>& signal, Milliseconds timeout) {
+    return wait_signal<detail::Value<T>>(signal.name, timeout);
+  }
+  template <class T>
+  Future<T> start_wait(const Signal<T>& signal) {
+    return start_wait_signal<T>(signal.name);
+  }
+
+  // The same by the signal's name alone.
   template <class T = void>
   T wait_signal(std::string_view name) {
     return start_wait_signal<T>(name).get();
@@ -183,6 +242,52 @@ class Context {
   template <class T = void>
   Future<T> start_wait_signal(std::string_view name) {
     return {*this, start_signal_wait(name, std::nullopt)};
+  }
+
+  // Cancels a step that is open: a timer or a wait for a signal at once, a task or child as App's cancel does. An
+  // abandoned wait takes no signal. What waits for the step gets StepFailed with the status "cancelled".
+  template <class T>
+  void cancel(const Future<T>& future) {
+    cancel_step(future.step_);
+  }
+
+  // Publishes a value under a name, for others to read (WorkflowHandle::values_json). The last one of a name counts.
+  template <class Value>
+  void publish(std::string_view name, const Value& value) {
+    publish_json(name, to_json(value));
+  }
+
+  // Sends a signal to another workflow, once, however often this one is replayed. Throws StepFailed with the type
+  // WorkflowNotFound or WorkflowClosed if there is none that could take it.
+  template <class T>
+  void signal(std::string_view workflow_id, const Signal<T>& signal,
+              const std::type_identity_t<detail::Value<T>>& payload = {}) {
+    start_signal(workflow_id, signal.name, payload).get();
+  }
+  template <class Payload = std::nullptr_t>
+  void signal(std::string_view workflow_id, std::string_view name, const Payload& payload = {}) {
+    start_signal(workflow_id, name, payload).get();
+  }
+  template <class Payload = std::nullptr_t>
+  Future<void> start_signal(std::string_view workflow_id, std::string_view name, const Payload& payload = {}) {
+    return {*this, send_signal(workflow_id, name, to_json(payload))};
+  }
+
+  // Answers the updates of that name (WorkflowHandle::update) from now on: where the code waits, one after the other,
+  // in the order in which they came. The function takes the question, or nothing, and returns the answer; it may use
+  // the Context. What it throws refuses the update. An update that came earlier waits for its handler.
+  //
+  //   ctx.on(reserve_more, [&](int count) { return left -= count; });
+  template <class Question, class Answer, class Function>
+  void on(const Update<Question, Answer>& update, Function function) {
+    using Returned = typename detail::Signature<Function>::Result;
+    static_assert(std::is_void_v<Answer> || std::is_convertible_v<Returned, Answer>,
+                  "hapax: the function does not return the answer of this update");
+    on_update(update.name, detail::update_handler_of(std::move(function)));
+  }
+  template <class Function>
+  void on(std::string_view name, Function function) {
+    on_update(name, detail::update_handler_of(std::move(function)));
   }
 
   // Values that differ between runs of the code, recorded so that a replay gets the same: the time (of the store's
@@ -224,6 +329,7 @@ class Context {
  private:
   template <class T>
   friend class Future;
+  friend class Saga;
   friend class detail::WorkflowRun;
   explicit Context(detail::WorkflowRun& run) : run_(run) {}
   Context(const Context&) = delete;
@@ -235,13 +341,19 @@ class Context {
   std::int32_t start_timer(Milliseconds duration);
   std::int32_t start_timer(std::chrono::system_clock::time_point time);
   std::int32_t start_signal_wait(std::string_view name, std::optional<Milliseconds> timeout);
+  void cancel_step(std::int32_t step);
+  void on_update(std::string_view name, std::function<std::string(const std::string&)> handler);
+  void publish_json(std::string_view name, const std::string& json);
+  std::int32_t send_signal(std::string_view workflow_id, std::string_view name, const std::string& payload_json);
   void wait_all(const std::vector<std::int32_t>& steps);
   std::size_t wait_any(const std::vector<std::int32_t>& steps);
   std::string result_json(std::int32_t step);
   std::optional<std::string> signal_json(std::int32_t step);  // absent: it timed out
   std::string record(std::string_view name, const std::function<std::string()>& function);
   std::int32_t last_step() const;  // that was asked for
-  [[noreturn]] void step_mismatch(std::int32_t step, const std::string& pointer, const std::string& message) const;
+  void undo_later(std::vector<detail::Undo> steps);
+  void undo_now();
+  [[noreturn]] void bad_payload(std::int32_t step, const std::string& pointer, const std::string& message) const;
   [[noreturn]] void continue_as(const std::string& input_json);
 
   // A step's result, converted to the type that the code asks for.
@@ -250,7 +362,7 @@ class Context {
     try {
       return from_json<T>(json);
     } catch (const detail::Mismatch& mismatch) {
-      step_mismatch(step, mismatch.at(), mismatch.message());
+      bad_payload(step, mismatch.at(), mismatch.message());
     }
   }
 
@@ -278,64 +390,5 @@ template <class T>
 T Future<T>::get() const {
   return context_->read_step<T>(step_, context_->result_json(step_));
 }
-
-// A started workflow. Copies are cheap and refer to the same workflow; valid as long as its App. It stands for the
-// workflow id: for the latest run at the time of a call.
-class WorkflowHandle {
- public:
-  std::string workflow_id() const;
-
-  // The run that this start created or found; created() says which, deduplicated_from() says since when it exists.
-  std::string run_id() const;
-  bool created() const;
-  std::optional<std::chrono::system_clock::time_point> deduplicated_from() const;
-
-  // Its status now: "pending", "running", "suspended" (it waits), "completed", "failed", "cancelled", "timed_out".
-  std::string status() const;
-
-  // Waits until the workflow is closed, over all runs that it continues as; at most this long. False: it is still open.
-  bool wait_for(Milliseconds duration) const;
-
-  // Waits for the result, as long as it takes, and returns it. Throws TaskFailed with the code WorkflowFailed,
-  // WorkflowCancelled or WorkflowTimedOut if there will be none.
-  template <class Result>
-  Result result() const {
-    return from_json<Result>(result_json());
-  }
-  std::string result_json() const;  // the JSON text; empty if the workflow returned nothing
-
-  // Calls `done` once when the workflow is closed, with a handle whose result() does not wait: it returns the result,
-  // or throws why there is none, also if the start failed. `done` runs on one of the app's threads, so it must not
-  // block or throw, but it may start the next workflow. An app that is closed before calls it first.
-  void when_closed(std::function<void(WorkflowHandle)> done) const;
-
-  // Operations, each under your request key: the same key again does nothing more.
-  //
-  // cancel() includes the open steps and children. resume() lets a cancelled, failed or timed out workflow continue
-  // from its last completed step. True if this changed anything.
-  bool cancel(std::string_view request_key) const;
-  bool resume(std::string_view request_key) const;
-
-  // A new workflow with the steps before `from_step` of this one; the rest runs again. Without its own id, it gets one
-  // made from the request key.
-  WorkflowHandle fork(std::int32_t from_step, std::string_view request_key, std::string_view workflow_id = {}) const;
-
-  // Delivers a signal to an open workflow; throws Error with the code WorkflowClosed if it is closed.
-  template <class Payload = std::nullptr_t>
-  void signal(std::string_view name, const Payload& payload, std::string_view request_key) const {
-    send_signal(name, to_json(payload), request_key);
-  }
-
-  // Its commands and outcomes, as in GET /v1/workflows/{workflow_id}/history: a JSON array of events.
-  std::string history_json() const;
-
- private:
-  friend class App;
-  explicit WorkflowHandle(std::shared_ptr<detail::WorkflowHandleState> state) : state_(std::move(state)) {}
-
-  void send_signal(std::string_view name, const std::string& payload_json, std::string_view request_key) const;
-
-  std::shared_ptr<detail::WorkflowHandleState> state_;
-};
 
 }  // namespace hapax

@@ -17,11 +17,13 @@ namespace hapax {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kFlags{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kFlags{{
     {"/name", "--name"},
     {"/workflow/type", "--workflow"},
     {"/workflow/input", "--input"},
     {"/workflow/queue", "--queue"},
+    {"/signal/name", "--signal"},
+    {"/signal/workflow_id", "--signal-to"},
     {"/trigger/cron/expression", "--cron"},
     {"/trigger/cron/timezone", "--timezone"},
     {"/trigger/cron/misfire_policy", "--misfire-policy"},
@@ -61,6 +63,11 @@ void ActivityFlags::add(CLI::App& command) {
   command.add_option("--workflow", workflow_, "The type of workflow to start")->type_name("TYPE");
   command.add_option("--input", input_, "Its input, as JSON")->type_name("JSON");
   command.add_option("--queue", queue_, "Its queue (default: as its type says)")->type_name("QUEUE");
+  command
+      .add_option("--signal", signal_, "Instead of --workflow, on events: the name of a signal, with the event's data")
+      ->type_name("NAME");
+  command.add_option("--signal-to", signal_to_, "The workflow that it goes to, such as order-{/data/order_id}")
+      ->type_name("WORKFLOW_ID");
   command.add_option("--cron", cron_, "When: five fields, six with seconds first, or @daily and friends")
       ->type_name("EXPRESSION");
   command.add_option("--timezone", timezone_, "In which time zone (default: UTC)")->type_name("ZONE");
@@ -86,11 +93,21 @@ void ActivityFlags::add(CLI::App& command) {
 
 void ActivityFlags::check_exclusions() const {
   const bool on_event = event_type_ || event_source_ || event_subject_;
-  const bool flags = name_ || workflow_ || input_ || queue_ || cron_ || on_event || disabled_;
+  const bool flags = name_ || workflow_ || signal_ || signal_to_ || input_ || queue_ || cron_ || on_event || disabled_;
   if (file_ && flags) throw CommandError(kUsage, "--file replaces the other flags: leave them out");
   if (file_) return;
   if (cron_ && on_event) throw CommandError(kUsage, "--cron and --event-… exclude each other; give one of them");
-  if (!workflow_) throw CommandError(kUsage, "what does it start? Give --workflow TYPE, or a definition with --file");
+  if (signal_.has_value() != signal_to_.has_value()) {
+    throw CommandError(kUsage, "--signal and --signal-to go together: which signal, to which workflow?");
+  }
+  if (signal_ && (workflow_ || input_ || queue_)) {
+    throw CommandError(kUsage,
+                       "--signal sends the event's data to a workflow that is there: leave out --workflow, "
+                       "--input and --queue");
+  }
+  if (!workflow_ && !signal_) {
+    throw CommandError(kUsage, "what does it start? Give --workflow TYPE, --signal NAME, or a definition with --file");
+  }
   if (!cron_ && !on_event)
     throw CommandError(kUsage, "what fires it? Give --cron, --event-type, or a definition with --file");
 }
@@ -100,10 +117,16 @@ std::string ActivityFlags::document(const Program& program) const {
   out.begin_object();
   text_member(out, "name", name_);
   if (disabled_) out.key("enabled").boolean(false);
-  out.key("workflow").begin_object();
-  text_member(out, "type", workflow_);
-  if (input_) out.key("input").raw(canonical_json(read_json_argument("--input", *input_, program)));
-  text_member(out, "queue", queue_);
+  if (signal_) {
+    out.key("signal").begin_object();
+    text_member(out, "workflow_id", signal_to_);
+    text_member(out, "name", signal_);
+  } else {
+    out.key("workflow").begin_object();
+    text_member(out, "type", workflow_);
+    if (input_) out.key("input").raw(canonical_json(read_json_argument("--input", *input_, program)));
+    text_member(out, "queue", queue_);
+  }
   out.end_object().key("trigger").begin_object();
   if (cron_) {
     out.key("cron").begin_object();

@@ -22,7 +22,7 @@ class ActivityFlags {
   std::string document(const Program& program) const;
   void check_exclusions() const;
 
-  std::optional<std::string> file_, name_, workflow_, input_, queue_;
+  std::optional<std::string> file_, name_, workflow_, signal_, signal_to_, input_, queue_;
   std::optional<std::string> cron_, timezone_, misfire_policy_, misfire_grace_, overlap_, jitter_;
   std::optional<std::string> event_type_, event_source_, event_subject_, dedupe_by_, dedupe_key_strategy_;
   std::optional<std::int64_t> catchup_limit_;

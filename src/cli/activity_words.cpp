@@ -60,6 +60,8 @@ std::string trigger_in_words(const ActivitySettings& settings) {
 std::string start_in_words(const ActivitySettings& settings) {
   if (const auto* workflow = std::get_if<ActivitySettings::Workflow>(&settings.start))
     return "workflow " + workflow->type;
+  if (const auto* signal = std::get_if<ActivitySettings::Signal>(&settings.start))
+    return fmt::format("signal {} to {}", signal->name, signal->workflow_id);
   const auto& tasks = std::get<std::vector<ActivitySettings::Task>>(settings.start);
   return tasks.size() == 1 ? "task " + tasks.front().type : fmt::format("{} tasks", tasks.size());
 }

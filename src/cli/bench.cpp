@@ -162,6 +162,7 @@ Figure finish_all(const Program& program, const Target& target, const BenchFlags
     ClaimCall call;
     call.name_space = target.name_space;
     call.queues = {std::string(kQueue)};
+    call.types = {std::string(kQueue)};
     call.limit = kClaimed;
     call.worker = kQueue;
     const auto claimed =

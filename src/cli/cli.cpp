@@ -128,10 +128,11 @@ int run_action(const Action& action, const Program& program) {
 }
 
 void add_commands(CLI::App& app, const Program& program, Action& action) {
-  for (const auto add : {add_serve, add_submit,     add_start,  add_get,     add_list,       add_history, add_cancel,
-                         add_retry, add_signal,     add_resume, add_fork,    add_explain,    add_release, add_queues,
-                         add_types, add_activities, add_runs,   add_trigger, add_backfill,   add_event,   add_work,
-                         add_top,   add_bench,      add_doctor, add_migrate, add_completion, add_version}) {
+  for (const auto add :
+       {add_serve,   add_submit,     add_start,    add_get,     add_list,    add_history, add_cancel, add_retry,
+        add_signal,  add_resume,     add_fork,     add_explain, add_release, add_queues,  add_types,  add_activities,
+        add_runs,    add_trigger,    add_backfill, add_event,   add_work,    add_top,     add_bench,  add_doctor,
+        add_migrate, add_completion, add_version,  add_why,     add_outbox,  add_effects, add_update}) {
     add(app, program, action);
   }
 }

@@ -6,13 +6,13 @@
 #include <ostream>
 
 #include "cli/command.h"
-#include "cli/engine_options.h"
 #include "cli/health_check.h"
 #include "cli/metrics_page.h"
 #include "cli/paint.h"
 #include "cli/target.h"
 #include "core/json_writer.h"
 #include "core/secret.h"
+#include "open/engine_options.h"
 #include "open/examine_store.h"
 
 namespace hapax {

@@ -28,6 +28,15 @@ std::string as_utf8(std::string text) {
   return text;
 }
 
+// What a handler that snoozes has printed: how long.
+Duration snooze_of(const std::string& output) {
+  const std::string text = without_line_end(output);
+  if (text.empty()) return std::chrono::minutes(1);
+  if (const auto duration = parse_duration(text)) return *duration;
+  throw HandlerFailed(
+      fmt::format("exit code {} asks for a snooze, and standard output must say how long, as \"5m\"", kSnoozeExitCode));
+}
+
 // The kept end of standard error may start inside a character.
 std::string kept_errors(std::string text) {
   std::size_t start = 0;
@@ -53,6 +62,7 @@ std::string result_of(const ChildOutcome& outcome) {
   if (outcome.too_long)
     throw FinalError(fmt::format("the handler wrote more than {} MiB to standard output", kMaxOutput >> 20));
   if (outcome.signal == 0 && outcome.exit_code == 0) return output_as_json(outcome.output);
+  if (outcome.signal == 0 && outcome.exit_code == kSnoozeExitCode) throw Snooze(snooze_of(outcome.output));
   std::string message = outcome.signal != 0
                             ? fmt::format("killed by signal {} ({})", outcome.signal, strsignal(outcome.signal))
                             : fmt::format("exit code {}", outcome.exit_code);

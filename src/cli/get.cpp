@@ -9,6 +9,8 @@
 #include "cli/paint.h"
 #include "cli/table.h"
 #include "cli/target.h"
+#include "cli/terminal_text.h"
+#include "core/notes.h"
 #include "wire/write_answer.h"
 
 namespace hapax {
@@ -27,8 +29,7 @@ std::string when(Time time, Time now) { return fmt::format("{} ({})", format_tim
 void add_run(Fields& fields, const RunState& run, Time now) {
   fields.emplace_back("steps", Cell(fmt::format("{}, in {} events (hapax history shows them)", run.steps, run.events)));
   if (run.stuck > 0) {
-    fields.emplace_back("stuck",
-                        Cell(fmt::format("{} turns in a row did not match the history", run.stuck), Colour::red));
+    fields.emplace_back("stuck", Cell(fmt::format("{} times; hapax why says more", run.stuck), Colour::red));
   }
   if (run.wake_at) fields.emplace_back("wakes", Cell(when(*run.wake_at, now)));
   if (run.continued_as) fields.emplace_back("continued as", Cell(run.continued_as->to_string()));
@@ -68,16 +69,33 @@ Fields describe(const Execution& execution, Time now) {
   }
   add("input", execution.input);
   if (execution.result) add("result", *execution.result);
-  if (execution.error)
+  const auto notes = read_notes(execution);
+  if (notes && notes->progress) add("progress", *notes->progress);
+  if (execution.error) {
     add("error", fmt::format("{}: {}", execution.error->type, execution.error->message), Colour::red);
+    if (execution.error->details) add("details", *execution.error->details);
+  }
   return fields;
+}
+
+// What is for people to read line by line: the stack of the last error, the log of an attempt.
+void print_texts(const Program& program, const Execution& execution) {
+  const Paint paint = Paint::of(program);
+  if (execution.error && execution.error->stack) {
+    program.out << "\n" << paint(Colour::bold, "stack") << "\n" << escape_controls(*execution.error->stack) << "\n";
+  }
+  const auto notes = read_notes(execution);
+  if (!notes || notes->log.empty()) return;
+  program.out << "\n" << paint(Colour::bold, fmt::format("log of attempt {}", notes->attempt)) << "\n";
+  if (notes->dropped > 0) program.out << fmt::format("({} earlier lines are gone)\n", notes->dropped);
+  for (const std::string& line : notes->log) program.out << escape_controls(line) << "\n";
 }
 
 // The steps that share an earlier task or workflow by its identity: they ran nothing themselves.
 void print_shared_steps(const Program& program, const Target& target, const Execution& run) {
   Table table({">step", "type", "stands for", "which was"});
   for (const Event& event : read_history(*target.engine, target.name_space, run.id)) {
-    if (!stands_for_before(event)) continue;
+    if (!is_deduplicated(event)) continue;
     table.add({std::to_string(event.step), event.name, event.execution ? event.execution->to_string() : "",
                Cell(std::string(to_string(*event.status)), colour_of(*event.status))});
   }
@@ -92,7 +110,7 @@ int get(const Program& program, const GetFlags& flags) {
   if (!execution) throw execution_not_found(flags.id);
   if (flags.target.json()) {
     JsonWriter out;
-    wire::write_execution(out, *execution);
+    wire::write_execution_with_log(out, *execution);
     program.out << out.text() << std::endl;
     return kOk;
   }
@@ -107,6 +125,7 @@ int get(const Program& program, const GetFlags& flags) {
     }
     program.out << "\n" << table.render(paint, program.terminal ? terminal_width() : std::nullopt);
   }
+  print_texts(program, *execution);
   if (execution->kind == Kind::workflow) print_shared_steps(program, target, *execution);
   program.out.flush();
   return kOk;

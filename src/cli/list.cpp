@@ -27,7 +27,7 @@ struct ListFlags {
   TargetFlags target;
   std::optional<std::string> queue, type, key, status, parent, before;
   std::int32_t limit = 50;
-  bool workflows = false;
+  bool workflows = false, stuck = false;
 };
 
 Status require_status(const std::string& text) {
@@ -52,15 +52,21 @@ ListFilter filter_of(const ListFlags& flags, const std::string& name_space) {
   filter.idempotency_key = flags.key;
   if (flags.status) filter.status = require_status(*flags.status);
   if (flags.before) filter.before = require_id(*flags.before);
+  if (flags.stuck) {
+    if (flags.status) throw CommandError(kUsage, "--stuck lists suspended workflows: leave --status out");
+    filter.kind = Kind::workflow;
+    filter.status = Status::suspended;
+  }
   return filter;
 }
 
 // Page by page, so that any limit works.
-Page read(Engine& engine, ListFilter filter, std::int32_t limit) {
+Page read(Engine& engine, ListFilter filter, std::int32_t limit, bool only_stuck) {
   Page all;
   do {
     filter.limit = std::min(kPage, limit - static_cast<std::int32_t>(all.size() + all.damaged.size()));
     Page page = engine.list(filter);
+    if (only_stuck) std::erase_if(page, [](const Execution& run) { return run.run.stuck == 0; });
     std::move(page.begin(), page.end(), std::back_inserter(all));
     std::move(page.damaged.begin(), page.damaged.end(), std::back_inserter(all.damaged));
     filter.before = all.next = page.next;
@@ -100,6 +106,18 @@ Table workflow_table(const std::vector<Execution>& executions) {
   return table;
 }
 
+// Why each of them is stuck.
+Table stuck_table(const std::vector<Execution>& executions) {
+  Table table({"workflow", "type", "queue", ">turns", "next try", "error"});
+  const Time now = SystemClock().now();
+  for (const Execution& run : executions) {
+    table.add({run.idempotency_key.value_or(""), run.type, run.queue, std::to_string(run.run.stuck),
+               run.run.wake_at ? relative(*run.run.wake_at, now) : "hapax resume",
+               Cell(run.error ? fmt::format("{}: {}", run.error->type, run.error->message) : "", Colour::red)});
+  }
+  return table;
+}
+
 int list(const Program& program, const ListFlags& flags) {
   if (flags.limit < 1) throw CommandError(kUsage, "--limit must be at least 1");
   ListFilter filter = filter_of(flags, "");
@@ -110,14 +128,17 @@ int list(const Program& program, const ListFlags& flags) {
     if (!parent || parent->kind != Kind::workflow) throw workflow_not_found(*flags.parent);
     filter.parent = parent->id;
   }
-  const Page executions = read(*target.engine, std::move(filter), flags.limit);
+  const Page executions = read(*target.engine, std::move(filter), flags.limit, flags.stuck);
   if (flags.target.json()) {
     print_json(program.out, executions);
     return executions.damaged.empty() ? kOk : kFailed;
   }
-  const Table table = flags.workflows ? workflow_table(executions) : task_table(executions);
+  const bool workflows = flags.workflows || flags.stuck;
+  const Table table = flags.stuck ? stuck_table(executions)
+                      : workflows ? workflow_table(executions)
+                                  : task_table(executions);
   if (table.empty() && executions.damaged.empty() && program.terminal) {
-    program.out << (flags.workflows ? "no such workflows" : "no such tasks") << std::endl;
+    program.out << (workflows ? "no such workflows" : "no such tasks") << std::endl;
     return kOk;
   }
   program.out << table.render(Paint::of(program), program.terminal ? terminal_width() : std::nullopt);
@@ -137,6 +158,7 @@ void add_list(CLI::App& app, const Program& program, Action& action) {
   auto* command = app.add_subcommand("list", "List tasks, or workflows, newest first");
   auto flags = std::make_shared<ListFlags>();
   command->add_flag("--workflows", flags->workflows, "Workflows instead of tasks");
+  command->add_flag("--stuck", flags->stuck, "Workflows whose turns cannot be taken, and why");
   command->add_option("--queue", flags->queue, "Only of this queue")->type_name("QUEUE");
   command->add_option("--type", flags->type, "Only of this type")->type_name("TYPE");
   command->add_option("--status", flags->status, "Only with this status")->type_name(std::string(kStatuses));

@@ -15,19 +15,20 @@
 #include "cli/command.h"
 #include "cli/config_flags.h"
 #include "cli/end_watch.h"
-#include "cli/engine_options.h"
 #include "cli/server_log.h"
 #include "cli/signals.h"
 #include "core/secret.h"
 #include "engine/local_engine.h"
 #include "http/server.h"
+#include "open/engine_options.h"
 
 namespace hapax {
 
 namespace {
 
 constexpr Duration kEngineGrace{2000};
-constexpr std::size_t kOwnFiles = 256;  // that are not connections: the store's, the log's
+constexpr Duration kSubmitBacklog{500};  // a second after an overload is over, nothing is left of it
+constexpr std::size_t kOwnFiles = 256;   // that are not connections: the store's, the log's
 
 struct ServeFlags : ConfigFlags {
   bool hints = false;
@@ -159,7 +160,9 @@ int serve(const Program& program, const ServeFlags& flags) {
 
   std::shared_ptr<Store> store =
       program.open_store(config.store, {.cache_redis = config.cache_redis, .timeout = config.store_timeout});
-  const auto engine = start_engine(store, engine_options(config));
+  EngineOptions options = engine_options(config);
+  options.submit_backlog = kSubmitBacklog;
+  const auto engine = start_engine(store, std::move(options));
   const auto server = listen(*engine, server_options(config, most_connections));
   program.out << "listening on http://" << server->address() << "\n";
   if (flags.hints || program.terminal) print_hints(program.out, server->address(), !config.tokens.empty());

@@ -4,10 +4,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/engine_options.h"
 #include "cli/secret_file.h"
 #include "core/name.h"
 #include "core/secret.h"
+#include "open/engine_options.h"
 
 namespace hapax {
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "cli/table.h"
@@ -18,7 +19,7 @@ std::string clock_time(Time at, bool with_date) {
 
 // By an identity that they share: then this step ran nothing of its own.
 std::string describe_before(const Event& event) {
-  if (!stands_for_before(event)) return "";
+  if (!is_deduplicated(event)) return "";
   return fmt::format(", shared with an earlier one ({}, {})", to_string(*event.status),
                      event.execution ? event.execution->to_string() : "");
 }
@@ -32,6 +33,9 @@ std::string describe_command(const Event& event) {
       return fmt::format("child {} {}{}", event.name, event.key.value_or(""), describe_before(event));
     case Event::Kind::side_effect: return "side effect " + event.name;
     case Event::Kind::version: return "version of " + event.name;
+    case Event::Kind::cancel_step: return fmt::format("cancel step {}", cancelled_step(event));
+    case Event::Kind::publish: return "publish " + event.name;
+    case Event::Kind::send_signal: return fmt::format("signal {} to {}", event.name, event.key.value_or(""));
     default: return std::string(to_string(event.kind));
   }
 }
@@ -60,7 +64,10 @@ Cell describe_run_event(const Event& event) {
     case Event::Kind::failed: return Cell("workflow failed", Colour::red);
     case Event::Kind::cancelled: return Cell("workflow cancelled", Colour::yellow);
     case Event::Kind::timed_out: return Cell("workflow timed out", Colour::red);
-    case Event::Kind::stuck: return Cell("stuck: the code does not match", Colour::red);
+    case Event::Kind::stuck:
+      return event.error && event.error->type == kWorkerLost ? Cell("stuck: its workers died", Colour::red)
+                                                             : Cell("stuck: the code does not match", Colour::red);
+    case Event::Kind::cancel_requested: return Cell("cancel requested", Colour::yellow);
     case Event::Kind::resumed: return Cell("resumed", Colour::blue);
     case Event::Kind::forked: return Cell(fmt::format("forked at step {}", event.step), Colour::blue);
     case Event::Kind::continued: return Cell("continued as new", Colour::blue);
@@ -94,6 +101,24 @@ Outcomes outcomes_of(const std::vector<Event>& events) {
   return outcomes;
 }
 
+// Which task it is, how many attempts it took, and why the last of them failed.
+std::string describe_attempts(const StepExecutions& steps, std::int32_t step, bool is_open) {
+  const auto found = steps.find(step);
+  if (found == steps.end()) return "";
+  const Execution& task = found->second;
+  const bool has_failed = !task.failed_attempts.empty();
+  if (task.kind == Kind::workflow || (!is_open && !has_failed)) return "";
+  std::string text = fmt::format("{}, {}, attempt {} of {}", task.id.to_string(), to_string(task.status), task.attempt,
+                                 std::max(task.max_attempts, task.attempt_limit));
+  if (has_failed) text += ", last error " + describe_error(task.failed_attempts.back().error);
+  return text;
+}
+
+// Both, if there are both.
+std::string joined(std::string text, const std::string& more) {
+  return text.empty() || more.empty() ? text + more : text + " (" + more + ")";
+}
+
 std::string summary(const Execution& run, std::size_t events, Time now, const Paint& paint) {
   const Time end = run.finished_at.value_or(now);
   return fmt::format("{}  {}  {}  {} {}, {} steps, {} events\nrun {}\n\n",
@@ -104,8 +129,8 @@ std::string summary(const Execution& run, std::size_t events, Time now, const Pa
 
 }  // namespace
 
-std::string render_timeline(const Execution& run, const std::vector<Event>& events, Time now, const Paint& paint,
-                            std::optional<std::size_t> width) {
+std::string render_timeline(const Execution& run, const std::vector<Event>& events, const StepExecutions& steps,
+                            Time now, const Paint& paint, std::optional<std::size_t> width) {
   const Outcomes outcomes = outcomes_of(events);
   const Time last = run.finished_at.value_or(events.empty() ? now : events.back().at);
   const bool with_date = format_time(run.created_at).substr(0, 10) != format_time(last).substr(0, 10);
@@ -122,13 +147,15 @@ std::string render_timeline(const Execution& run, const std::vector<Event>& even
     const auto found = outcomes.find(event.step);
     if (found != outcomes.end()) {
       table.add({step, at, what, describe_outcome(event, *found->second), format_age(found->second->at - event.at),
-                 detail_of(*found->second)});
-    } else if (event.kind == Event::Kind::side_effect || event.kind == Event::Kind::version) {
+                 joined(detail_of(*found->second), describe_attempts(steps, event.step, false))});
+    } else if (event.kind == Event::Kind::side_effect || event.kind == Event::Kind::version ||
+               event.kind == Event::Kind::publish || event.kind == Event::Kind::cancel_step) {
       table.add({step, at, what, "recorded", "", detail_of(event)});
     } else if (is_closed(run.status)) {
       table.add({step, at, what, "open", "", ""});
     } else {
-      table.add({step, at, what, Cell("waiting", Colour::blue), format_age(now - event.at), ""});
+      table.add({step, at, what, Cell("waiting", Colour::blue), format_age(now - event.at),
+                 describe_attempts(steps, event.step, true)});
     }
   }
   if (is_closed(run.status) && run.finished_at && !ends_run(events)) {

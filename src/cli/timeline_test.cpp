@@ -40,7 +40,7 @@ Event closed(std::int64_t no, Duration after, std::int32_t step, Status status) 
 }
 
 std::string lines(const Execution& run, const std::vector<Event>& events) {
-  return render_timeline(run, events, kNoon + 5min, Paint(false));
+  return render_timeline(run, events, {}, kNoon + 5min, Paint(false));
 }
 
 TEST(Timeline, AStepAndWhatCameOfItAreOneLine) {
@@ -53,6 +53,17 @@ TEST(Timeline, AStepAndWhatCameOfItAreOneLine) {
             "      12:00:00.000  workflow process_order   started           {\"order\":456}\n"
             "   1  12:00:00.020  task charge              completed  360ms  \"ch_1\"\n"
             "   2  12:00:00.400  wait for signal approve  waiting       4m\n");
+}
+
+TEST(Timeline, AStepSaysWhatItsTaskHasTried) {
+  Execution task;
+  task.attempt = 2;
+  task.status = Status::pending;
+  task.failed_attempts.push_back({});
+  task.failed_attempts.back().error = {"Timeout", "no answer"};
+  const std::string text =
+      render_timeline(run(), {event(1, Event::Kind::task, 20ms, 1, "charge")}, {{1, task}}, kNoon + 5min, Paint(false));
+  EXPECT_NE(text.find("pending, attempt 2 of 3, last error Timeout: no answer"), std::string::npos) << text;
 }
 
 TEST(Timeline, AStepForWhichATaskOfBeforeStandsSaysSo) {

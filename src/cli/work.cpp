@@ -55,7 +55,8 @@ class AttemptLog {
     const auto ms = std::chrono::duration_cast<Duration>(end.took);
     std::lock_guard lock(mutex_);
     const bool is_refused = end.answer != detail::AttemptEnd::Answer::accepted;
-    ++(is_refused ? refused_ : words.why.empty() ? completed_ : failed_);
+    const bool is_snoozed = std::holds_alternative<Report::Snoozed>(end.report.outcome);
+    ++(is_refused ? refused_ : is_snoozed ? snoozed_ : words.why.empty() ? completed_ : failed_);
     if (is_refused && end.answer != detail::AttemptEnd::Answer::not_asked) {
       refusal_ = fmt::format("task {} attempt {}: {}", task.id.to_string(), task.attempt, words.why);
     }
@@ -78,6 +79,7 @@ class AttemptLog {
 
   std::string summary() const {
     std::string text = fmt::format("{} completed, {} failed attempts", completed_, failed_);
+    if (snoozed_ > 0) text += fmt::format(", {} snoozed", snoozed_);
     if (refused_ > 0) text += fmt::format(", {} whose report was not accepted", refused_);
     return text;
   }
@@ -100,6 +102,9 @@ class AttemptLog {
                 "the report could not be sent; another attempt follows when the lease ends"};
       case Answer::not_asked: return {"timed out", Colour::red, "it was ended at its time limit"};
     }
+    if (const auto* snoozed = std::get_if<Report::Snoozed>(&end.report.outcome)) {
+      return {"snoozed", Colour::yellow, "again in " + format_duration(snoozed->by)};
+    }
     const auto* failed = std::get_if<Report::Failed>(&end.report.outcome);
     if (!failed) return {"completed", Colour::green, ""};
     if (failed->error.type == "Cancelled") return {"cancelled", Colour::yellow, failed->error.message};
@@ -110,7 +115,7 @@ class AttemptLog {
   const bool json_;
   const Paint paint_;
   std::mutex mutex_;
-  std::int64_t completed_ = 0, failed_ = 0, refused_ = 0;
+  std::int64_t completed_ = 0, failed_ = 0, snoozed_ = 0, refused_ = 0;
   std::string refusal_;
 };
 
@@ -205,9 +210,10 @@ Variables environment_for(const WorkFlags& flags, const Program& program) {
 // The types to run, all if none is named: the worker gives back all others.
 void declare_handler(detail::AppState& app, const WorkFlags& flags, const WorkOptions& options,
                      const ExecHandler& handler) {
-  std::set<std::string> types(flags.types.begin(), flags.types.end());
-  if (types.empty()) types.emplace(detail::kAnyType);
-  for (const std::string& type : types) app.declare(type, {TaskOptions{options.queues.front()}, handler}, nullptr);
+  const detail::DeclaredTask task{TaskOptions{options.queues.front()}, handler};
+  if (flags.types.empty()) return app.declare_any(task);
+  const std::set<std::string> types(flags.types.begin(), flags.types.end());
+  for (const std::string& type : types) app.declare(type, task, nullptr);
 }
 
 int work(const Program& program, const WorkFlags& flags) {
@@ -244,8 +250,9 @@ void add_work(CLI::App& app, const Program& program, Action& action) {
       "HAPAX_TASK_ID,\n"
       "HAPAX_TASK_TYPE, HAPAX_ATTEMPT and HAPAX_EFFECT_KEY in its environment. What it prints is the result. Exit code "
       "0 completes\n"
-      "the task, 100 fails it for good, any other fails the attempt, which is retried; standard error is kept as the "
-      "error.");
+      "the task, 100 fails it for good, 101 runs it again after the time it printed (\"5m\") without costing an "
+      "attempt, any other\n"
+      "fails the attempt, which is retried; standard error is kept as the error.");
   auto flags = std::make_shared<WorkFlags>();
   const auto repeatable = CLI::MultiOptionPolicy::TakeAll;
   command->add_option("--exec", flags->command, "The handler: a shell command")->required()->type_name("CMD");

@@ -6,6 +6,7 @@
 
 #include "client/http_exchange.h"
 #include "client/http_waits.h"
+#include "store/call_deadline.h"
 
 namespace hapax {
 
@@ -17,7 +18,10 @@ HttpClient::HttpClient(std::string base_url, std::vector<std::string> headers)
 
 HttpClient::~HttpClient() = default;
 
-HttpAnswer HttpClient::send(const HttpRequest& request) {
+HttpAnswer HttpClient::send(HttpRequest request) {
+  if (const int left_ms = CallDeadline::left_ms(); left_ms >= 0) {
+    request.timeout = std::min(request.timeout, std::chrono::milliseconds(left_ms));
+  }
   std::unique_ptr<HttpExchange> exchange;
   {
     std::lock_guard lock(mutex_);
@@ -27,7 +31,8 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
     }
   }
   if (!exchange) exchange = std::make_unique<HttpExchange>();
-  exchange->prepare(base_url_, headers_, request);
+  exchange->prepare(base_url_, headers_, std::move(request));
+  exchange->end_if(stopping_);
   CURLcode result;
   do result = curl_easy_perform(exchange->easy());
   while (exchange->may_repeat(result));
@@ -40,13 +45,29 @@ HttpAnswer HttpClient::send(const HttpRequest& request) {
 }
 
 std::shared_ptr<HttpClient::Call> HttpClient::start(HttpRequest request, std::function<void(Outcome)> done) {
+  struct Refused : Call {
+    void cancel() override {}
+  };
   Waits* waits = nullptr;
+  if (stopping_) {
+    done(Failure(Failure::Code::stopped, "the client is closed"));
+    return std::make_shared<Refused>();
+  }
   {
     std::lock_guard lock(mutex_);
     if (!waits_) waits_ = std::make_unique<Waits>(base_url_, headers_);
     waits = waits_.get();
   }
   return waits->start(std::move(request), std::move(done));
+}
+
+void HttpClient::stop() {
+  std::unique_ptr<Waits> ending;  // after the lock: what it answers may call here again
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    ending = std::move(waits_);
+  }
 }
 
 bool fits_in_header(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -30,12 +31,14 @@ void HttpExchange::prepare(const std::string& base_url, const std::vector<std::s
   request_ = std::move(request);
   answer_.clear();
   error_[0] = '\0';
+  deadline_ = std::chrono::steady_clock::now() + request_.timeout;
+  may_have_arrived_ = false;
   curl_slist* list = nullptr;
   for (const auto* headers : {&always, &std::as_const(request_.headers)}) {
     for (const std::string& header : *headers) list = curl_slist_append(list, header.c_str());
   }
   list = curl_slist_append(list, "Expect:");  // no round trip before a large body
-  if (request_.method != "GET") {
+  if (request_.method != "GET" && !request_.content_type.empty()) {
     list = curl_slist_append(list, fmt::format("Content-Type: {}", request_.content_type).c_str());
   }
   headers_.reset(list);
@@ -51,22 +54,39 @@ void HttpExchange::prepare(const std::string& base_url, const std::vector<std::s
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_.get());
   curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, error_);
   curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
-  curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, static_cast<long>(request_.timeout.count()));
+  set_timeout(request_.timeout);
   curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, append_answer);
   curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
   if (request_.method != "GET") set_body();
 }
 
+void HttpExchange::end_if(const std::atomic<bool>& stopping) {
+  const auto is_set = [](void* flag, curl_off_t, curl_off_t, curl_off_t, curl_off_t) -> int {
+    return *static_cast<const std::atomic<bool>*>(flag) ? 1 : 0;
+  };
+  curl_easy_setopt(easy_, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(easy_, CURLOPT_XFERINFOFUNCTION, +is_set);
+  curl_easy_setopt(easy_, CURLOPT_XFERINFODATA, &stopping);
+}
+
+// For curl, no time at all means no limit.
+void HttpExchange::set_timeout(std::chrono::milliseconds timeout) {
+  curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<std::int64_t>(1, timeout.count())));
+}
+
 // On a kept connection that breaks before the answer arrives, curl sends the request again by itself. A request that
 // must not be sent twice is therefore read from a function that cannot start over.
 void HttpExchange::set_body() {
-  if (request_.method == "POST") {
-    curl_easy_setopt(easy_, CURLOPT_POST, 1L);
-  } else {
+  if (request_.method == "HEAD") {
+    curl_easy_setopt(easy_, CURLOPT_NOBODY, 1L);
+    return;
+  }
+  if (request_.method != "POST") {
     curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, request_.method.c_str());
     if (request_.body.empty()) return;
   }
+  curl_easy_setopt(easy_, CURLOPT_POST, 1L);
   curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
   if (request_.repeats > 0 || request_.body.empty()) {
     curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, request_.body.data());
@@ -98,22 +118,34 @@ bool HttpExchange::never_sent(CURLcode result) const {
 }
 
 bool HttpExchange::may_repeat(CURLcode result) {
-  if (result == CURLE_OK || request_.repeats == 0 || never_sent(result)) return false;
+  if (result == CURLE_OK || result == CURLE_ABORTED_BY_CALLBACK || request_.repeats == 0 || never_sent(result))
+    return false;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - std::chrono::steady_clock::now());
+  if (left.count() <= 0) return false;
+  set_timeout(left);
   --request_.repeats;
+  may_have_arrived_ = true;
   answer_.clear();
   error_[0] = '\0';
   return true;
 }
 
 HttpClient::Outcome HttpExchange::take(CURLcode result) {
+  if (result == CURLE_ABORTED_BY_CALLBACK) return Failure(Failure::Code::stopped, "the client is closed");
   if (result != CURLE_OK) {
     const std::string why = error_[0] ? error_ : curl_easy_strerror(result);
-    return Failure(never_sent(result) ? Failure::Code::unavailable : Failure::Code::outcome_unknown,
+    const bool did_nothing = never_sent(result) && !may_have_arrived_;
+    return Failure(did_nothing ? Failure::Code::unavailable : Failure::Code::outcome_unknown,
                    fmt::format("{} does not answer: {}", without_secrets(*base_url_), why));
   }
   long status = 0;
   curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
-  return HttpAnswer{static_cast<int>(status), std::move(answer_)};
+  HttpAnswer answer{static_cast<int>(status), std::move(answer_)};
+  if (!request_.wants_headers) return answer;
+  for (curl_header* header = nullptr; (header = curl_easy_nextheader(easy_, CURLH_HEADER, -1, header)) != nullptr;) {
+    answer.headers.emplace_back(header->name, header->value);
+  }
+  return answer;
 }
 
 }  // namespace hapax

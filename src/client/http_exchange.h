@@ -3,6 +3,8 @@
 
 #include <curl/curl.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,9 +24,13 @@ class HttpExchange {
   // The parts of the exchange. `base_url` and `always` must outlive it.
   void prepare(const std::string& base_url, const std::vector<std::string>& always, HttpRequest request);
 
+  // Lets the exchange end as soon as the flag is set. The flag must outlive it.
+  void end_if(const std::atomic<bool>& stopping);
+
   CURL* easy() const { return easy_; }
 
-  // After curl has finished: whether to send it again, because the answer was lost and repeating is safe.
+  // After curl has finished: whether to send it again, because the answer was lost and repeating is safe. All of it
+  // together takes no longer than the timeout of the request.
   bool may_repeat(CURLcode result);
 
   // The answer, or the failure.
@@ -32,6 +38,7 @@ class HttpExchange {
 
  private:
   void set_body();
+  void set_timeout(std::chrono::milliseconds timeout);
   bool never_sent(CURLcode result) const;
   static std::size_t read_body(char* data, std::size_t size, std::size_t count, void* exchange);
   static std::size_t append_answer(char* data, std::size_t size, std::size_t count, void* exchange);
@@ -42,6 +49,8 @@ class HttpExchange {
   HttpRequest request_;
   std::string_view unsent_;  // position in the body, where curl may not send it twice
   std::string answer_;
+  std::chrono::steady_clock::time_point deadline_;
+  bool may_have_arrived_ = false;  // by an earlier try
   char error_[CURL_ERROR_SIZE] = "";
 };
 

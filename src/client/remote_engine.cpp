@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
+#include <ranges>
 #include <span>
 
 #include "client/remote_activities.h"
 #include "client/remote_server.h"
+#include "client/wire_lane.h"
 #include "core/canonical_json.h"
 #include "core/name.h"
+#include "engine/begin_step.h"
 #include "engine/check_request.h"
 #include "wire/event.h"
 #include "wire/header.h"
@@ -22,8 +26,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kTimeout = 30s;  // of an exchange that does not wait
-constexpr std::size_t kMaxItems = Engine::kMaxBatch;
+constexpr auto kTimeout = 30s;              // of an exchange that does not wait
+constexpr std::size_t kRequestsAtOnce = 2;  // of one verb
+constexpr LaneLimits kWireLimits{.timeout = kTimeout};
+constexpr auto kAllowedFor = 1s;  // steps within turns go on after their queue was paused or got a limit, that long
+
+using Steady = std::chrono::steady_clock;
 
 struct WaitingCall : Waiting {
   explicit WaitingCall(std::shared_ptr<HttpClient::Call> c) : call(std::move(c)) {}
@@ -35,6 +43,7 @@ class RemoteEngine final : public Engine {
  public:
   explicit RemoteEngine(const RemoteOptions& options)
       : name_space_(options.name_space), server_(options), activities_(server_, options.name_space) {}
+  ~RemoteEngine() override { server_.http().stop(); }
 
   void submit(const std::string& name_space, std::vector<SubmitRequest> requests,
               Reply<std::vector<SubmitResult>> reply) override;
@@ -43,15 +52,21 @@ class RemoteEngine final : public Engine {
   void finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) override;
   void control(ControlRequest request, Reply<ControlOutcome> reply) override;
   void commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) override;
+  std::optional<Execution> begin_within_turn(const Execution& run, const TurnWorker& worker,
+                                             TurnRequest::Command& command) override;
   std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) override;
   std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                              std::int32_t limit) override;
+  std::optional<Values> values(const std::string& name_space, const std::string& workflow_id) override;
   std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id, Duration wait,
                                          Reply<std::optional<Execution>> reply) override;
+  std::shared_ptr<Waiting> update(UpdateRequest request, Duration wait, Reply<UpdateOutcome> reply) override;
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                        Reply<std::optional<Execution>> reply) override;
 
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override;
+  std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override;
+  std::optional<Why> why_workflow(const std::string& name_space, const std::string& workflow_id) override;
   Page list(const ListFilter& filter) override;
   std::optional<FoundIdentity> find_identity(const std::string& name_space, const std::string& type,
                                              const std::optional<Scope>& scope, const std::optional<std::string>& queue,
@@ -75,27 +90,79 @@ class RemoteEngine final : public Engine {
   std::vector<QueueCount> queue_counts() override;
 
  private:
-  std::vector<Claimed> read_claims(const HttpAnswer& answer) const;
-  void send(const std::vector<SubmitRequest>& requests, Reply<std::vector<SubmitResult>> reply);
-  std::vector<SubmitResult> submit_now(const std::vector<SubmitRequest>& requests);
-  SubmitResult submit_one(const SubmitRequest& request);
+  std::vector<Claimed> read_claims(const HttpAnswer& answer);
+  // Each is one request, and waits for its answer.
+  SubmitResult submit_one(const Written<SubmitRequest>& request);
+  std::vector<SubmitResult> submit_all(std::span<const Written<SubmitRequest>> requests);
+  std::vector<ExtendOutcome> extend(std::span<const Written<Extension>> extensions);
+  std::vector<FinishOutcome> send_reports(std::span<const Written<Report>> reports);
+  std::vector<TurnOutcome> send_turns(std::span<const Written<TurnRequest>> turns);
+  std::shared_ptr<Waiting> wait_for(const std::string& path, Duration wait, Reply<std::optional<Execution>> reply);
   QueueView read_queue(const Exchanged& exchanged) const;
+
+  // The verbs that many callers use at once.
+  struct Lanes {
+    explicit Lanes(RemoteEngine& engine);
+    WireLane<SubmitRequest, SubmitResult> submit;
+    WireLane<Extension, ExtendOutcome> extend;
+    WireLane<Report, FinishOutcome> finish;
+    WireLane<TurnRequest, TurnOutcome> turns;
+  };
+  Lanes& lanes() {
+    std::call_once(lanes_once_, [this] { lanes_.emplace(*this); });
+    return *lanes_;
+  }
 
   const std::string name_space_;
   RemoteServer server_;
   RemoteActivities activities_;
   IdGenerator ids_;
+
+  // What came with the latest claim of a turn.
+  std::mutex allowed_mutex_;
+  StepsWithinTurns allowed_;
+  Steady::time_point allowed_until_ = {};
+  Duration ahead_{0};  // of this machine's clock: the server's
+
+  std::once_flag lanes_once_;
+  std::optional<Lanes> lanes_;  // from the first use on; ends first
 };
+
+RemoteEngine::Lanes::Lanes(RemoteEngine& engine)
+    : submit({.write = [](const SubmitRequest& request) { return wire::write_submit(request); },
+              .send = [&engine](auto requests) { return engine.submit_all(requests); },
+              .go_together = [](const SubmitRequest& a, const SubmitRequest& b) { return a.kind == b.kind; }},
+             kRequestsAtOnce, kWireLimits),
+      extend({.write = [](const Extension& extension) { return wire::write_lease(extension); },
+              .send = [&engine](auto extensions) { return engine.extend(extensions); },
+              .go_together = [](const Extension& a, const Extension& b) { return a.lease == b.lease; }},
+             1, kWireLimits),
+      finish({.write = [](const Report& report) { return wire::write_report(report); },
+              .send = [&engine](auto reports) { return engine.send_reports(reports); }},
+             kRequestsAtOnce, kWireLimits),
+      turns({.write = [](const TurnRequest& turn) { return wire::write_turn(turn); },
+             .send = [&engine](auto turns) { return engine.send_turns(turns); }},
+            kRequestsAtOnce, kWireLimits) {}
+
+template <class Item>
+auto texts_of(std::span<const Written<Item>> items) {
+  return items | std::views::transform(&Written<Item>::text);
+}
 
 // ---- submit
 
 // In a batch the server's pointers start at the batch; the caller's start at the submission.
-void make_relative(SubmitResult& result, std::size_t index) {
+void make_relative(SubmitResult& result, std::string_view items, std::size_t index) {
   auto* refusal = std::get_if<Refusal>(&result);
-  const std::string prefix = fmt::format("/tasks/{}", index);
-  if (refusal && (refusal->pointer == prefix || refusal->pointer.starts_with(prefix + "/"))) {
+  if (!refusal || refusal->pointer.empty()) return;
+  const std::string prefix = fmt::format("/{}/{}", items, index);
+  if (refusal->pointer == prefix || refusal->pointer.starts_with(prefix + "/")) {
     refusal->pointer.erase(0, prefix.size());
   }
+}
+
+bool is_omitted(const SubmitResult& result) {
+  return std::visit([](const auto& answer) { return answer.result_omitted; }, result);
 }
 
 std::string_view submit_path(const SubmitRequest& request) {
@@ -143,60 +210,56 @@ void RemoteEngine::submit(const std::string&, std::vector<SubmitRequest> request
     if (!request.id) request.id = ids_.next(SystemClock().now());
   }
   Refused refused = take_refused(requests);
-  if (refused.empty()) return send(requests, std::move(reply));
-  send(requests, [refused = std::move(refused), reply = std::move(reply)](Answer<std::vector<SubmitResult>> answer) {
+  if (refused.empty()) return lanes().submit.put(std::move(requests), std::move(reply));
+  lanes().submit.put(std::move(requests), [refused = std::move(refused),
+                                           reply = std::move(reply)](Answer<std::vector<SubmitResult>> answer) {
     hapax::answer(reply, [&] { return merge(std::move(answer).get(), refused); });
   });
 }
 
-// A single submission is sent without waiting, because the caller may have many in flight; several are one exchange,
-// which is worth a thread.
-void RemoteEngine::send(const std::vector<SubmitRequest>& requests, Reply<std::vector<SubmitResult>> reply) {
-  if (requests.size() != 1) {
-    return answer(reply, [&] { return requests.empty() ? std::vector<SubmitResult>() : submit_now(requests); });
-  }
-  const SubmitRequest& request = requests.front();
-  server_.start({.method = "POST", .path = std::string(submit_path(request)), .body = wire::write_submit(request)},
-                Repeat::yes, [reply = std::move(reply)](Answer<Exchanged> exchanged) {
-                  answer(reply, [&] { return std::vector{read_submitted(std::move(exchanged).get())}; });
-                });
+SubmitResult RemoteEngine::submit_one(const Written<SubmitRequest>& request) {
+  return read_submitted(server_.post(std::string(submit_path(request.item)), request.text));
 }
 
-SubmitResult RemoteEngine::submit_one(const SubmitRequest& request) {
-  return read_submitted(server_.post(std::string(submit_path(request)), wire::write_submit(request), Repeat::yes));
-}
-
-std::vector<SubmitResult> RemoteEngine::submit_now(const std::vector<SubmitRequest>& requests) {
-  std::vector<SubmitResult> results;
-  const auto is_workflow = [](const SubmitRequest& request) { return request.kind == Kind::workflow; };
-  if (std::any_of(requests.begin(), requests.end(), is_workflow)) {
-    for (const SubmitRequest& request : requests) results.push_back(submit_one(request));
-    return results;
-  }
-  const Exchanged exchanged = server_.post("/v1/tasks/batch", wire::write_batch(requests), Repeat::yes);
+std::vector<SubmitResult> RemoteEngine::submit_all(std::span<const Written<SubmitRequest>> requests) {
+  if (requests.size() == 1) return {submit_one(requests.front())};
+  const bool are_workflows = requests.front().item.kind == Kind::workflow;
+  const std::string_view name = are_workflows ? "workflows" : "tasks";
+  const Exchanged exchanged = server_.post(are_workflows ? "/v1/batch/workflows" : "/v1/tasks/batch",
+                                           wire::array_body(name, texts_of(requests)));
   exchanged.require();
-  results = wire::read_all(exchanged.body, "receipts", wire::read_submit_result);
+  auto results = wire::read_all(exchanged.body, "receipts", wire::read_submit_result);
   require_count(results.size(), requests.size());
-  for (std::size_t i = 0; i < results.size(); ++i) make_relative(results[i], i);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    make_relative(results[i], name, i);
+    // The answer to many is bounded: what a caller of one is owed comes in an answer of its own.
+    if (is_omitted(results[i]) && !requests[i].item.brief) results[i] = submit_one(requests[i]);
+  }
   return results;
 }
 
 // ---- claim, heartbeat, finish, control
 
-std::vector<Claimed> RemoteEngine::read_claims(const HttpAnswer& http) const {
+std::vector<Claimed> RemoteEngine::read_claims(const HttpAnswer& http) {
   const Exchanged exchanged = server_.parse(http);
   exchanged.require();
-  return wire::read_all(exchanged.body, "claims", wire::read_claim);
+  auto claimed = wire::read_all(exchanged.body, "claims", wire::read_claim);
+  if (wire::present(exchanged.body, "within_turn")) {
+    const std::lock_guard lock(allowed_mutex_);
+    allowed_ = wire::read_member(exchanged.body, "within_turn", wire::read_steps_within_turns);
+    allowed_until_ = Steady::now() + kAllowedFor;
+    // The server's clock, by which turns tell the time.
+    if (!claimed.empty() && claimed.back().execution.started_at) {
+      ahead_ = *claimed.back().execution.started_at - SystemClock().now();
+    }
+  }
+  return claimed;
 }
 
 std::shared_ptr<Waiting> RemoteEngine::claim(ClaimCall call, Reply<std::vector<Claimed>> reply) {
   if (is_refused(reply, [&] { check(call); })) return nullptr;
   HttpRequest request{.method = "POST", .path = "/v1/claims", .body = wire::write_claim_call(call)};
-  if (call.wait <= Duration(0)) {
-    answer(reply, [&] { return read_claims(server_.http().send(request)); });
-    return nullptr;
-  }
-  request.timeout = kTimeout + call.wait;
+  request.timeout = kTimeout + std::max(call.wait, Duration(0));
   auto done = [this, reply = std::move(reply)](HttpClient::Outcome outcome) {
     answer(reply, [&]() -> std::vector<Claimed> {
       if (const auto* http = std::get_if<HttpAnswer>(&outcome)) return read_claims(*http);
@@ -208,49 +271,30 @@ std::shared_ptr<Waiting> RemoteEngine::claim(ClaimCall call, Reply<std::vector<C
   return std::make_shared<WaitingCall>(server_.http().start(std::move(request), std::move(done)));
 }
 
-// The length of the first run of equal leases, which fit into one request.
-std::size_t run_length(std::span<const Extension> extensions) {
-  const auto end = std::find_if(extensions.begin(), extensions.end(), [&](const Extension& extension) {
-    return extension.lease != extensions.front().lease;
-  });
-  return std::min(kMaxItems, static_cast<std::size_t>(end - extensions.begin()));
+void RemoteEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) {
+  if (is_refused(reply, [&] { check(extensions); })) return;
+  lanes().extend.put(std::move(extensions), std::move(reply));
 }
 
-void RemoteEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) {
-  answer(reply, [&] {
-    check(extensions);
-    std::vector<ExtendOutcome> outcomes;
-    for (std::span<const Extension> rest(extensions); !rest.empty();) {
-      const auto part = rest.first(run_length(rest));
-      rest = rest.subspan(part.size());
-      const bool gives_back = part.front().lease <= Duration(0);
-      const Exchanged exchanged =
-          gives_back ? server_.post("/v1/claims/return", wire::write_return(part))
-                     : server_.post("/v1/claims/heartbeat", wire::write_heartbeat(part, part.front().lease));
-      exchanged.require();
-      const auto answered = wire::read_all(exchanged.body, "leases", wire::read_extend_outcome);
-      require_count(answered.size(), part.size());
-      outcomes.insert(outcomes.end(), answered.begin(), answered.end());
-    }
-    return outcomes;
-  });
+std::vector<ExtendOutcome> RemoteEngine::extend(std::span<const Written<Extension>> extensions) {
+  const Duration lease = extensions.front().item.lease;
+  const auto leases = texts_of(extensions);
+  const Exchanged exchanged = lease <= Duration(0)
+                                  ? server_.post("/v1/claims/return", wire::array_body("leases", leases))
+                                  : server_.post("/v1/claims/heartbeat", wire::write_heartbeat(leases, lease));
+  exchanged.require();
+  return wire::read_all(exchanged.body, "leases", wire::read_extend_outcome);
 }
 
 void RemoteEngine::finish(std::vector<Report> reports, Reply<std::vector<FinishOutcome>> reply) {
-  answer(reply, [&] {
-    check(reports);
-    std::vector<FinishOutcome> outcomes;
-    for (std::span<const Report> rest(reports); !rest.empty();) {
-      const auto part = rest.first(std::min(kMaxItems, rest.size()));
-      rest = rest.subspan(part.size());
-      const Exchanged exchanged = server_.post("/v1/claims/finish", wire::write_finish(part));
-      if (exchanged.status != 409) exchanged.require();  // 409: every lease is lost, and each outcome says so
-      const auto answered = wire::read_all(exchanged.body, "outcomes", wire::read_finish_outcome);
-      require_count(answered.size(), part.size());
-      outcomes.insert(outcomes.end(), answered.begin(), answered.end());
-    }
-    return outcomes;
-  });
+  if (is_refused(reply, [&] { check(reports); })) return;
+  lanes().finish.put(std::move(reports), std::move(reply));
+}
+
+std::vector<FinishOutcome> RemoteEngine::send_reports(std::span<const Written<Report>> reports) {
+  const Exchanged exchanged = server_.post("/v1/claims/finish", wire::array_body("outcomes", texts_of(reports)));
+  if (exchanged.status != 409) exchanged.require();  // 409: every lease is lost, and each outcome says so
+  return wire::read_all(exchanged.body, "outcomes", wire::read_finish_outcome);
 }
 
 std::string_view word_of(ControlRequest::Action action) {
@@ -278,11 +322,13 @@ HttpRequest control_exchange(const ControlRequest& request) {
 }
 
 void RemoteEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
-  answer(reply, [&] {
-    check(request);
-    const Exchanged exchanged = server_.exchange(control_exchange(request));
-    if (!exchanged.body.find("idempotency_replayed")) exchanged.throw_error();
-    return wire::read_control_outcome(exchanged.body);
+  if (is_refused(reply, [&] { check(request); })) return;
+  server_.start(control_exchange(request), Repeat::yes, [reply = std::move(reply)](Answer<Exchanged> answered) {
+    answer(reply, [&] {
+      const Exchanged exchanged = std::move(answered).get();
+      if (!exchanged.body.find("idempotency_replayed")) exchanged.throw_error();
+      return wire::read_control_outcome(exchanged.body);
+    });
   });
 }
 
@@ -303,23 +349,55 @@ std::optional<Execution> read_waited(const Exchanged& exchanged) {
 
 }  // namespace
 
+std::shared_ptr<Waiting> RemoteEngine::wait_for(const std::string& path, Duration wait,
+                                                Reply<std::optional<Execution>> reply) {
+  auto call = server_.start(wait_request(path, wait), Repeat::yes, [reply = std::move(reply)](Answer<Exchanged> told) {
+    answer(reply, [&] { return read_waited(std::move(told).get()); });
+  });
+  return std::make_shared<WaitingCall>(std::move(call));
+}
+
 std::shared_ptr<Waiting> RemoteEngine::wait_closed(const std::string&, const ExecutionId& id, Duration wait,
                                                    Reply<std::optional<Execution>> reply) {
-  answer(reply, [&] { return read_waited(server_.exchange(wait_request("/v1/tasks/" + id.to_string(), wait))); });
-  return nullptr;
+  return wait_for("/v1/tasks/" + id.to_string(), wait, std::move(reply));
 }
 
 // ---- workflows
 
-void RemoteEngine::commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) {
-  answer(reply, [&] {
-    check(turns);
-    const Exchanged exchanged = server_.post("/v1/claims/turns", wire::write_turns(turns));
-    if (exchanged.status != 409) exchanged.require();  // 409: every lease is lost
-    auto answered = wire::read_all(exchanged.body, "turns", wire::read_turn_outcome);
-    require_count(answered.size(), turns.size());
-    return answered;
+std::shared_ptr<Waiting> RemoteEngine::update(UpdateRequest request, Duration wait, Reply<UpdateOutcome> reply) {
+  if (is_refused(reply, [&] { check(request); })) return nullptr;
+  HttpRequest http{.method = "POST",
+                   .path = fmt::format("/v1/workflows/{}/updates/{}?wait={}", wire::percent_encode(request.workflow_id),
+                                       wire::percent_encode(request.name), format_duration(wait)),
+                   .headers = {"Idempotency-Key: " + wire::write_key_header(request.request_key)},
+                   .timeout = kTimeout + wait};
+  if (request.payload) http.body = "{\"payload\":" + *request.payload + "}";
+  auto call = server_.start(std::move(http), Repeat::yes, [reply = std::move(reply)](Answer<Exchanged> answered) {
+    answer(reply, [&] {
+      const Exchanged exchanged = std::move(answered).get();
+      if (!exchanged.body.find("idempotency_replayed")) exchanged.throw_error();
+      return wire::read_update_outcome(exchanged.body);
+    });
   });
+  return std::make_shared<WaitingCall>(std::move(call));
+}
+
+void RemoteEngine::commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) {
+  if (is_refused(reply, [&] { check(turns); })) return;
+  lanes().turns.put(std::move(turns), std::move(reply));
+}
+
+std::vector<TurnOutcome> RemoteEngine::send_turns(std::span<const Written<TurnRequest>> turns) {
+  const Exchanged exchanged = server_.post("/v1/claims/turns", wire::array_body("turns", texts_of(turns)));
+  if (exchanged.status != 409) exchanged.require();  // 409: every lease is lost
+  return wire::read_all(exchanged.body, "turns", wire::read_turn_outcome);
+}
+
+std::optional<Execution> RemoteEngine::begin_within_turn(const Execution& run, const TurnWorker& worker,
+                                                         TurnRequest::Command& command) {
+  const std::lock_guard lock(allowed_mutex_);
+  if (Steady::now() >= allowed_until_) return std::nullopt;
+  return begin_as_allowed(run, worker, command, allowed_, SystemClock().now() + ahead_);
 }
 
 std::optional<Execution> RemoteEngine::find_workflow(const std::string&, const std::string& workflow_id) {
@@ -349,13 +427,21 @@ std::vector<Event> RemoteEngine::history(const std::string&, const ExecutionId& 
   return events;
 }
 
+std::optional<WorkflowVerbs::Values> RemoteEngine::values(const std::string&, const std::string& workflow_id) {
+  if (check_idempotency_key(workflow_id)) return {};  // no workflow can be called so
+  const Exchanged exchanged = server_.get("/v1/workflows/" + wire::percent_encode(workflow_id) + "/values");
+  if (exchanged.not_found()) return {};
+  exchanged.require();
+  Values values;
+  const Json* members = exchanged.body.find("values");
+  if (!members || !members->is(Json::Kind::object)) wire::malformed("values");
+  for (const auto& [name, value] : members->members) values.emplace(name, canonical_json(value));
+  return values;
+}
+
 std::shared_ptr<Waiting> RemoteEngine::wait_workflow(const std::string&, const std::string& workflow_id, Duration wait,
                                                      Reply<std::optional<Execution>> reply) {
-  auto call = server_.start(wait_request("/v1/workflows/" + wire::percent_encode(workflow_id), wait), Repeat::yes,
-                            [reply = std::move(reply)](Answer<Exchanged> exchanged) {
-                              answer(reply, [&] { return read_waited(std::move(exchanged).get()); });
-                            });
-  return std::make_shared<WaitingCall>(std::move(call));
+  return wait_for("/v1/workflows/" + wire::percent_encode(workflow_id), wait, std::move(reply));
 }
 
 // ---- read
@@ -365,6 +451,25 @@ std::optional<Execution> RemoteEngine::find(const std::string&, const ExecutionI
   if (exchanged.not_found()) return {};
   exchanged.require();
   return wire::read_execution(exchanged.body);
+}
+
+namespace {
+
+std::optional<Why> read_why(const Exchanged& exchanged) {
+  if (exchanged.not_found()) return {};
+  exchanged.require();
+  return wire::read_why(exchanged.body);
+}
+
+}  // namespace
+
+std::optional<Why> RemoteEngine::why(const std::string&, const ExecutionId& id) {
+  return read_why(server_.get("/v1/tasks/" + id.to_string() + "/why"));
+}
+
+std::optional<Why> RemoteEngine::why_workflow(const std::string&, const std::string& workflow_id) {
+  if (check_idempotency_key(workflow_id)) return {};  // no workflow can be called so
+  return read_why(server_.get("/v1/workflows/" + wire::percent_encode(workflow_id) + "/why"));
 }
 
 Page RemoteEngine::list(const ListFilter& filter) {

@@ -33,9 +33,9 @@ class RemoteRefusal : public Failure {
 // Connects on the first call. All calls of this engine are for the namespace of the options, whatever they name. Throws
 // Failure::misuse if a token or namespace cannot be part of a request.
 //
-// Verbs with a Reply answer before they return, except waiting claims and single submissions, which answer on a thread
-// that all of them share. A claim that is cancelled while the server hands out tasks may leave them with leases that no
-// worker holds; they are claimable again when those end.
+// Verbs with a Reply answer on threads of the engine. Submissions, reports, turns and heartbeats of all callers go out
+// together while the last ones are under way. A claim that is cancelled while the server hands out tasks may leave them
+// with leases that no worker holds; they are claimable again when those end.
 //
 // Values that a server does not send are left out: lease secrets (except of claims), when a cancel was requested, the
 // effects of a report, and the counters, which are zero.

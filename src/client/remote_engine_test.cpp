@@ -534,5 +534,54 @@ TEST(RemoteToken, AWrongTokenIsARefusalInEveryVerb) {
   EXPECT_THROW(right->queue(kSpace, "bad\nname"), InvalidField);
 }
 
+TEST_F(Remote, ManyWorkflowsAndTasksInOneCallAreEachAnswered) {
+  std::vector<SubmitRequest> requests;
+  for (const char* id : {"w-1", "w-2", "w-1"}) {
+    requests.push_back(request("order", id));
+    requests.back().kind = Kind::workflow;
+  }
+  requests.push_back(request("mail"));
+  requests.push_back(request("", {}));
+  const auto results = submit(*remote, requests);
+  ASSERT_EQ(results.size(), 5U);
+  EXPECT_TRUE(std::get<Receipt>(results[0]).created);
+  EXPECT_TRUE(std::get<Receipt>(results[1]).created);
+  EXPECT_FALSE(std::get<Receipt>(results[2]).created);
+  EXPECT_EQ(std::get<Receipt>(results[2]).execution.id, std::get<Receipt>(results[0]).execution.id);
+  EXPECT_EQ(std::get<Receipt>(results[3]).execution.kind, Kind::task);
+  EXPECT_EQ(std::get<Refusal>(results[4]).pointer, "/type");
+  EXPECT_EQ(local->find_workflow(kSpace, "w-2")->id, std::get<Receipt>(results[1]).execution.id);
+}
+
+TEST_F(Remote, ATooLargeSubmissionDoesNotTakeOthersWithIt) {
+  std::vector<SubmitRequest> requests;
+  requests.push_back(request("a"));
+  requests.push_back(request("b", {}, ("\"" + std::string(std::size_t{9} << 20, 'x') + "\"").c_str()));
+  std::vector<std::future<SubmitResult>> answers;
+  for (SubmitRequest& each : requests) {
+    answers.push_back(std::async(std::launch::async, [&] { return submit(*remote, std::move(each)); }));
+  }
+  EXPECT_TRUE(std::get<Receipt>(answers[0].get()).created);
+  EXPECT_THROW(answers[1].get(), RemoteRefusal);
+}
+
+TEST_F(Remote, ClosingAnswersACallerThatCallsAgain) {
+  const ExecutionId id = create(*remote, request("mail"));
+  std::vector<Failure::Code> codes;
+  Engine* engine = remote.get();
+  engine->wait_closed(kSpace, id, 30s, [&](Answer<std::optional<Execution>> first) {
+    EXPECT_THROW(std::move(first).get(), Failure);
+    engine->wait_closed(kSpace, id, 30s, [&](Answer<std::optional<Execution>> second) {
+      try {
+        std::move(second).get();
+      } catch (const Failure& failure) {
+        codes.push_back(failure.code());
+      }
+    });
+  });
+  remote.reset();
+  EXPECT_EQ(codes, std::vector{Failure::Code::stopped});
+}
+
 }  // namespace
 }  // namespace hapax

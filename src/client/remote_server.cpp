@@ -10,7 +10,10 @@ namespace hapax {
 namespace {
 
 constexpr int kRepeats = 3;  // of an exchange whose answer was lost
-constexpr int kNoContent = 204;
+constexpr int kNoContent = 204, kRequestTimeout = 408, kTooManyRequests = 429;
+
+// It may be sent again, whoever says so: a proxy in front of the server, too.
+bool did_nothing(int status) { return status == kRequestTimeout || status == kTooManyRequests; }
 
 std::vector<std::string> headers_of(const RemoteOptions& options) {
   if (!fits_in_header(options.token) || !fits_in_header(options.name_space)) {
@@ -56,7 +59,8 @@ void Exchanged::throw_error() const {
   const Json* message = body.find("message");
   const std::string sentence = message ? message->text : fmt::format("the server answered with status {}", status);
   const std::string word = code ? code->text : "";
-  if (word == "StoreUnavailable" || word == "Overloaded") throw Failure(Failure::Code::unavailable, sentence);
+  if (word == "StoreUnavailable" || word == "Overloaded" || did_nothing(status))
+    throw Failure(Failure::Code::unavailable, sentence);
   if (word == "ShuttingDown") throw Failure(Failure::Code::stopped, sentence);
   if (word == "StoreCorrupt") throw Failure(Failure::Code::corrupt, sentence);
   if (status >= 500) throw Failure(Failure::Code::outcome_unknown, sentence);
@@ -71,7 +75,8 @@ Exchanged RemoteServer::parse(const HttpAnswer& answer) const {
   try {
     return {answer.status, parse_json(answer.body)};
   } catch (const InvalidJson&) {
-    if (answer.status >= 500) Exchanged{answer.status, {}}.throw_error();  // a proxy's page
+    if (answer.status >= 500 || did_nothing(answer.status))
+      Exchanged{answer.status, {}}.throw_error();  // a proxy's page
     throw Failure(Failure::Code::misuse,
                   fmt::format("{} answered with status {} and something that is not JSON: is it a "
                               "Hapax server?",
@@ -81,7 +86,7 @@ Exchanged RemoteServer::parse(const HttpAnswer& answer) const {
 
 Exchanged RemoteServer::exchange(HttpRequest request, Repeat repeat) {
   request.repeats = repeat == Repeat::yes ? kRepeats : 0;
-  return parse(http_.send(request));
+  return parse(http_.send(std::move(request)));
 }
 
 Exchanged RemoteServer::post(const std::string& path, std::string body, Repeat repeat) {
@@ -109,6 +114,12 @@ Exchanged RemoteServer::patch(const std::string& path, std::string body) {
 QueryText& QueryText::add(std::string_view name, const std::optional<std::string>& value) {
   if (value) text_ += fmt::format("{}{}={}", text_.empty() ? '?' : '&', name, wire::percent_encode(*value));
   return *this;
+}
+
+bool is_about_content(const Failure& failure) {
+  if (dynamic_cast<const InvalidField*>(&failure)) return true;
+  const auto* refusal = dynamic_cast<const RemoteRefusal*>(&failure);
+  return refusal && refusal->word() == "PayloadTooLarge";
 }
 
 void require_count(std::size_t answered, std::size_t asked) {

@@ -64,6 +64,9 @@ class QueryText {
 // Throws Failure::corrupt unless every item was answered.
 void require_count(std::size_t answered, std::size_t asked);
 
+// Whether the server refused what the request contains, so that parts of it may be accepted alone.
+bool is_about_content(const Failure& failure);
+
 // Answers with the result of `compute`, or what it throws, on this thread.
 template <class T, class Compute>
 void answer(const Reply<T>& reply, Compute compute) {

@@ -4,6 +4,7 @@
 #include <future>
 
 #include "client/remote_engine.h"
+#include "core/workflow.h"
 #include "engine/local_engine.h"
 #include "http/server.h"
 #include "store/memory/memory_store.h"
@@ -247,6 +248,95 @@ TEST_F(RemoteWorkflow, ATurnWhoseAnswerIsLostIsSentAgainAndCommittedOnce) {
   proxy.drop_answers(2);
   EXPECT_TRUE(commit(*through, turn).accepted);
   EXPECT_EQ(local->history(kSpace, id, 0, 100).size(), 1U);
+}
+
+// A claim for tasks that waits: then nothing waits before a step in its queue.
+std::shared_ptr<Waiting> idle_worker(Engine& engine) {
+  ClaimCall call;
+  call.name_space = kSpace;
+  call.queues = {"default"};
+  call.worker = "idle";
+  call.wait = 30s;
+  return engine.claim(call, [](Answer<std::vector<Claimed>>) {});
+}
+
+const std::vector<std::string> kQueues{"default"};
+const TurnWorker kWorker{.name_space = kSpace, .queues = kQueues, .worker = "w"};
+
+TurnRequest::Command quick_step(std::int32_t step) {
+  TurnRequest::Command command = run_task(step, "tick");
+  command.start->queue = "default";
+  return command;
+}
+
+struct StepsWithinRemoteTurns : RemoteWorkflow {
+  std::shared_ptr<Waiting> idle = idle_worker(*local);
+
+  Claimed claimed_turn() {
+    while (local->counters().waiting_claims == 0) std::this_thread::yield();
+    begin(*remote, kId);
+    return claim(*remote).at(0);
+  }
+  ~StepsWithinRemoteTurns() override { idle->cancel(); }
+};
+
+TEST_F(StepsWithinRemoteTurns, AreCommittedWithTheTurnWhichGoesOn) {
+  const Claimed claimed = claimed_turn();
+  TurnRequest turn = turn_of(claimed);
+  turn.commands = {quick_step(1)};
+  const auto step = remote->begin_within_turn(claimed.execution, kWorker, turn.commands[0]);
+  ASSERT_TRUE(step);
+  turn.commands[0].within_turn->begun.completed = Report::Completed{"8"};
+  turn.end = Turn::Unfinished{};
+  EXPECT_EQ(commit(*remote, turn).status, Status::running);
+
+  const auto stored = local->find(kSpace, step->id);
+  ASSERT_TRUE(stored);
+  EXPECT_EQ(stored->status, Status::completed);
+  EXPECT_EQ(stored->result, "8");
+  EXPECT_EQ(stored->worker, "w");
+  EXPECT_EQ(stored->attempt, 1);
+
+  turn.commands = {quick_step(2)};
+  ASSERT_TRUE(remote->begin_within_turn(claimed.execution, kWorker, turn.commands[0]));
+  turn.seen = 2;  // the task and its end
+  turn.end = Turn::Suspended{};
+  EXPECT_EQ(commit(*remote, turn).status, Status::suspended);
+  EXPECT_EQ(local->find(kSpace, step_id(claimed.execution.id, "tick", 2))->status, Status::running);
+}
+
+TEST_F(StepsWithinRemoteTurns, DoNotBeginForATypeWithAnIdentity) {
+  TypeSettings strict;
+  strict.identity = Strategy::strict;
+  local->put_type(kSpace, "tick", strict);
+  Claimed claimed = claimed_turn();
+  TurnRequest::Command command = quick_step(1);
+  EXPECT_FALSE(remote->begin_within_turn(claimed.execution, kWorker, command));
+  command.start->type = command.event.name = "tock";
+  EXPECT_TRUE(remote->begin_within_turn(claimed.execution, kWorker, command));
+}
+
+TEST_F(StepsWithinRemoteTurns, DoNotBeginInAQueueWithALimit) {
+  QueueSettings limited;
+  limited.max_running = 1;
+  local->put_queue(kSpace, "default", limited);
+  const Claimed claimed = claimed_turn();
+  TurnRequest::Command command = quick_step(1);
+  EXPECT_FALSE(remote->begin_within_turn(claimed.execution, kWorker, command));
+}
+
+TEST_F(StepsWithinRemoteTurns, ATypeThatGotAnIdentityMeanwhileIsNotAccepted) {
+  const Claimed claimed = claimed_turn();
+  TurnRequest turn = turn_of(claimed);
+  turn.commands = {quick_step(1)};
+  ASSERT_TRUE(remote->begin_within_turn(claimed.execution, kWorker, turn.commands[0]));
+  TypeSettings strict;
+  strict.identity = Strategy::strict;
+  local->put_type(kSpace, "tick", strict);
+  EXPECT_FALSE(commit(*remote, turn).accepted);
+  EXPECT_FALSE(local->find(kSpace, step_id(claimed.execution.id, "tick", 1)));
+  turn.commands[0].within_turn.reset();
+  EXPECT_TRUE(commit(*remote, turn).accepted);
 }
 
 }  // namespace

@@ -11,7 +11,9 @@
 #include "core/field.h"
 #include "core/json_writer.h"
 #include "core/name.h"
+#include "core/signal_target.h"
 #include "core/time_zone.h"
+#include "core/update.h"
 
 namespace hapax {
 
@@ -53,6 +55,19 @@ Started read_started(const Json& document, const std::string& at) {
   started.queue = reader.name("queue");
   reader.done();
   return started;
+}
+
+ActivitySettings::Signal read_signal(const Json& document, const std::string& at) {
+  FieldReader reader(document, at);
+  ActivitySettings::Signal signal;
+  signal.workflow_id = reader.required("workflow_id", reader.string("workflow_id"));
+  signal.name = reader.required("name", reader.string("name"));
+  reader.done();
+  if (const auto wrong = check_signal_target(signal.workflow_id)) {
+    throw InvalidField(reader.pointer("workflow_id"), *wrong);
+  }
+  if (const auto wrong = check_signal_name(signal.name)) throw InvalidField(reader.pointer("name"), *wrong);
+  return signal;
 }
 
 std::vector<ActivitySettings::Task> read_tasks(const Json& array, const std::string& at) {
@@ -222,19 +237,34 @@ std::optional<Disposition> parse_disposition(std::string_view text) {
   return parse_word<Disposition>(kDispositions, text);
 }
 
+namespace {
+
+// What it starts: one of three members.
+decltype(ActivitySettings::start) read_start(FieldReader& reader, const std::string& at) {
+  const Json* workflow = reader.object("workflow");
+  const Json* tasks = reader.array("tasks");
+  const Json* signal = reader.object("signal");
+  if (!workflow && !tasks && !signal) throw InvalidField(at, "needs \"workflow\", \"tasks\" or \"signal\"");
+  const bool is_alone = (workflow != nullptr) + (tasks != nullptr) + (signal != nullptr) == 1;
+  if (!is_alone) {
+    const std::string_view second = signal ? "signal" : "tasks";
+    throw InvalidField(reader.pointer(second), fmt::format("must not stand beside \"{}\": it is one or the other",
+                                                           workflow ? "workflow" : "tasks"));
+  }
+  if (workflow) return read_started<ActivitySettings::Workflow>(*workflow, reader.pointer("workflow"));
+  if (tasks) return read_tasks(*tasks, reader.pointer("tasks"));
+  return read_signal(*signal, reader.pointer("signal"));
+}
+
+}  // namespace
+
 ActivitySettings ActivitySettings::parse(const Json& document, const std::string& at) {
   FieldReader reader(document, at);
   ActivitySettings settings;
   settings.name = reader.name("name").value_or("");
   settings.enabled = reader.boolean("enabled").value_or(true);
 
-  const Json* workflow = reader.object("workflow");
-  const Json* tasks = reader.array("tasks");
-  if (is_first(reader, at, "workflow", workflow, "tasks", tasks)) {
-    settings.start = read_started<Workflow>(*workflow, reader.pointer("workflow"));
-  } else {
-    settings.start = read_tasks(*tasks, reader.pointer("tasks"));
-  }
+  settings.start = read_start(reader, at);
 
   const auto strategy = reader.word("dedupe_key_strategy", parse_misfire_policy, "skip, catchup, compress");
   settings.dedupe_key_strategy = strategy;
@@ -245,6 +275,10 @@ ActivitySettings ActivitySettings::parse(const Json& document, const std::string
   const Json* event = triggers.object("event");
   triggers.done();
   if (is_first(triggers, reader.pointer("trigger"), "cron", cron, "event", event)) {
+    if (std::holds_alternative<Signal>(settings.start)) {
+      throw InvalidField(reader.pointer("signal"),
+                         "is for event triggers: its workflow and payload come from the event");
+    }
     settings.trigger = read_cron(*cron, triggers.pointer("cron"), strategy);
     if (strategy) require_agreement(*settings.cron(), *strategy, reader.pointer("dedupe_key_strategy"));
   } else {
@@ -268,6 +302,9 @@ std::string ActivitySettings::to_json() const {
   if (const auto* workflow = std::get_if<Workflow>(&start)) {
     out.key("workflow");
     write_started(out, *workflow);
+  } else if (const auto* signal = std::get_if<Signal>(&start)) {
+    out.key("signal").begin_object();
+    out.key("workflow_id").string(signal->workflow_id).key("name").string(signal->name).end_object();
   } else {
     out.key("tasks").begin_array();
     for (const Task& task : std::get<std::vector<Task>>(start)) write_started(out, task);

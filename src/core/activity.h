@@ -83,9 +83,17 @@ struct ActivitySettings {
     bool operator==(const Task&) const = default;
   };
 
+  // A signal to a workflow that is there, whose payload is the event's data. For event triggers.
+  struct Signal {
+    std::string workflow_id;  // a template: see core/signal_target.h
+    std::string name;
+
+    bool operator==(const Signal&) const = default;
+  };
+
   std::string name;  // for people; empty: the id is used
   bool enabled = true;
-  std::variant<Workflow, std::vector<Task>> start;
+  std::variant<Workflow, std::vector<Task>, Signal> start;
   std::variant<CronTrigger, EventTrigger> trigger;
   // As given. For a schedule it always equals its misfire_policy; an event trigger has none.
   std::optional<MisfirePolicy> dedupe_key_strategy;

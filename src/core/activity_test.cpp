@@ -82,7 +82,7 @@ TEST(Activity, KeepsItsInputCanonically) {
 }
 
 TEST(Activity, StartsOneWorkflowOrAListOfTasks) {
-  EXPECT_EQ(error_of(R"({"trigger":{"event":{}}})"), R"(/at needs "workflow" or "tasks")");
+  EXPECT_EQ(error_of(R"({"trigger":{"event":{}}})"), R"(/at needs "workflow", "tasks" or "signal")");
   EXPECT_EQ(error_of(R"({"workflow":{"type":"t"},"tasks":[{"type":"t"}],"trigger":{"event":{}}})"),
             R"(/at/tasks must not stand beside "workflow": it is one or the other)");
   EXPECT_EQ(error_of(R"({"tasks":[],"trigger":{"event":{}}})"), "/at/tasks must have 1 to 1000 tasks, not 0");

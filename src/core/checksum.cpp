@@ -110,6 +110,7 @@ std::uint32_t checksum_of_facts(const Execution& e, std::string_view parent_work
   Checksum checksum;
   checksum.add(e.concurrency_key).add(parent_workflow_id);
   telling_fields(Sum{checksum}, e);
+  rare_fields(Sum{checksum}, e);
   return checksum.add(e.input).value();
 }
 

@@ -26,7 +26,9 @@ class Checksum {
   Checksum& add(const std::optional<Value>& value) {
     return value ? add(std::int64_t{1}).add(*value) : add(std::int64_t{0});
   }
-  Checksum& add(const AttemptError& error) { return add(error.type).add(error.message); }
+  Checksum& add(const AttemptError& error) {
+    return add(error.type).add(error.message).add(error.stack).add(error.details);
+  }
 
   std::uint32_t value() const { return crc_; }
 

@@ -22,10 +22,17 @@ std::optional<Status> parse_status(std::string_view text) {
   return {};
 }
 
+std::int64_t AttemptError::payload_bytes() const {
+  return std::ssize(type) + std::ssize(message) + (stack ? std::ssize(*stack) : 0) +
+         (details ? std::ssize(*details) : 0);
+}
+
 std::int64_t Execution::payload_bytes() const {
-  const auto bytes_of = [](const AttemptError& each) { return std::ssize(each.type) + std::ssize(each.message); };
-  std::int64_t bytes = std::ssize(input) + (result ? std::ssize(*result) : 0) + (error ? bytes_of(*error) : 0);
-  for (const AttemptRecord& record : failed_attempts) bytes += bytes_of(record.error) + std::ssize(record.worker);
+  const auto bytes_if = [](const std::optional<std::string>& text) { return text ? std::ssize(*text) : 0; };
+  std::int64_t bytes = std::ssize(input) + bytes_if(result) + bytes_if(notes) + (error ? error->payload_bytes() : 0);
+  for (const AttemptRecord& record : failed_attempts) {
+    bytes += record.error.payload_bytes() + std::ssize(record.worker);
+  }
   return bytes;
 }
 
@@ -37,6 +44,7 @@ std::optional<Time> Execution::due_at() const {
       if (end && (!due || *end < *due)) due = end;
     }
   }
+  if (kind == Kind::workflow && cancel_by && (!due || *cancel_by < *due)) due = cancel_by;
   if (status == Status::suspended && run.wake_at && (!due || *run.wake_at < *due)) due = run.wake_at;
   return due;
 }

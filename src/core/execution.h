@@ -45,8 +45,12 @@ constexpr bool is_closed(Status status) {
 struct AttemptError {
   std::string type;
   std::string message;
+  std::optional<std::string> stack = std::nullopt;    // where it happened, for people
+  std::optional<std::string> details = std::nullopt;  // JSON, for programs
 
   bool operator==(const AttemptError&) const = default;
+
+  std::int64_t payload_bytes() const;
 };
 
 // An attempt that ended in an error. A successful one leaves none: the execution itself tells of it.
@@ -123,6 +127,7 @@ struct Execution {
   std::optional<std::string> result;  // JSON; absent is nothing returned, which is not the JSON null
   std::optional<AttemptError> error;  // of the last attempt that failed
   std::vector<AttemptRecord> failed_attempts;
+  std::optional<std::string> notes;  // progress and log of an attempt, as JSON: see core/notes.h
 
   // The lease of the running attempt; after a report was accepted, the one it was accepted under.
   std::string worker;

@@ -82,6 +82,8 @@ void fields(Visit&& visit, Describes<AttemptError> auto& error) {
   using namespace field;
   visit(shown("type"), error.type);
   visit(shown("message"), error.message);
+  visit(shown_if_there("stack"), error.stack);
+  visit(json(shown_if_there("details")), error.details);
 }
 
 template <class Visit>
@@ -144,10 +146,16 @@ void telling_fields(Visit&& visit, Describes<Execution> auto& e) {
   using namespace field;
   visit(hidden("type"), e.type);
   visit(hidden("idempotency_key"), e.idempotency_key);
+  visit(shown("input_hash"), e.input_hash);
+}
+
+// What few have, and what no statement of a store asks for.
+template <class Visit>
+void rare_fields(Visit&& visit, Describes<Execution> auto& e) {
+  using namespace field;
   visit(hidden("superseded"), e.superseded);
   visit(json(shown_if_there("headers")), e.headers);
   visit(json(shown_if_there("tags")), e.tags);
-  visit(shown("input_hash"), e.input_hash);
 }
 
 // What decides when and how its next attempt begins.
@@ -164,6 +172,7 @@ void waiting_fields(Visit&& visit, Describes<Execution> auto& e) {
   visit(shown_if_there("error"), e.error);
   visit(shown("failed_attempts", "attempts"), e.failed_attempts);
   visit(hidden("awaited"), e.awaited);
+  visit(json(hidden("notes")), e.notes);
 }
 
 // What its latest attempt has made of it.
@@ -194,6 +203,7 @@ void fields(Visit&& visit, Describes<Execution> auto& e) {
   visit(hidden("kind"), e.kind);
   ruling_fields(visit, e);
   telling_fields(visit, e);
+  rare_fields(visit, e);
   visit(json(shown("input")), e.input);
   state_fields(visit, e);
   visit(hidden("run"), e.run);

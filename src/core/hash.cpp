@@ -2,6 +2,8 @@
 
 #include <openssl/evp.h>
 
+#include <memory>
+
 #include "core/failure.h"
 #include "core/hex.h"
 
@@ -15,8 +17,11 @@ constexpr std::string_view kPrefix = "sha256:";
 
 Digest sha256(std::string_view bytes) {
   static const EVP_MD* const kSha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);  // looked up once, not for each hash
+  thread_local const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
   Digest digest;
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, kSha256, nullptr) != 1) {
+  if (EVP_DigestInit_ex2(context.get(), kSha256, nullptr) != 1 ||
+      EVP_DigestUpdate(context.get(), bytes.data(), bytes.size()) != 1 ||
+      EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) != 1) {
     throw Failure(Failure::Code::unavailable, "OpenSSL makes no SHA-256 here");
   }
   return digest;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "core/hash.h"
+#include "core/invariant.h"
 
 namespace hapax {
 
@@ -30,6 +32,7 @@ LeaseSecret LeaseSecret::generate() {
 }
 
 LeaseToken LeaseToken::next() const {
+  invariant(attempt > 0 && attempt < std::numeric_limits<std::int32_t>::max(), "attempts are counted from 1");
   LeaseToken token{execution, attempt + 1, {}};
   const Digest digest = sha256(to_string());
   std::copy_n(digest.begin(), token.secret.bytes.size(), token.secret.bytes.begin());

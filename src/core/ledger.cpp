@@ -1,8 +1,11 @@
 #include "core/ledger.h"
 
+#include "core/invariant.h"
+
 namespace hapax {
 
 Execution execution_of(const LedgerEntry& entry) {
+  invariant(entry.tombstone.has_value(), "only a purged owner is read from its tombstone");
   const Tombstone& tombstone = *entry.tombstone;
   Execution execution;
   execution.id = entry.owner;
@@ -22,7 +25,10 @@ Execution execution_of(const LedgerEntry& entry) {
 std::optional<Time> dies_at(const LedgerEntry& entry, const Execution* owner, Duration retention) {
   if (entry.expires_at) return entry.expires_at;
   if (owner && !is_closed(owner->status)) return {};
-  if (owner) return *owner->finished_at + retention;
+  if (owner) {
+    invariant(owner->finished_at.has_value(), "a closed owner has an end");
+    return *owner->finished_at + retention;
+  }
   return entry.created_at;  // purged without a TTL: nothing holds it
 }
 

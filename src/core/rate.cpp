@@ -6,6 +6,8 @@
 #include <array>
 #include <charconv>
 
+#include "core/invariant.h"
+
 namespace hapax {
 
 namespace {
@@ -46,6 +48,7 @@ constexpr std::int64_t kMostSkewNs = 60'000'000'000;
 
 // The state under `rate`, as of now.
 RateState settled(const Rate& rate, RateState state, Time now) {
+  invariant(rate.count > 0 && rate.per.count() > 0 && rate.burst > 0, "a rate has a count, a period and a burst");
   const std::int64_t owed_ns = state.full_at_ns - to_ns(now), empty_ns = cost_ns(rate, rate.burst);
   if (owed_ns <= 0) return state;
   const bool is_known = state.rate.count > 0;
@@ -93,10 +96,12 @@ std::int64_t take(const Rate& rate, RateState& state, Time now, std::int64_t wan
   const std::int64_t room = to_ns(now) + cost_ns(rate, rate.burst) - full_at;
   const std::int64_t granted = room <= 0 ? 0 : std::min(wanted, permits_in(rate, room));
   if (granted > 0) state = {full_at + cost_ns(rate, granted), rate};
+  invariant(granted >= 0 && granted <= std::max<std::int64_t>(wanted, 0), "no more permits are granted than wanted");
   return granted;
 }
 
 void return_permits(const Rate& rate, RateState& state, Time now, std::int64_t count) {
+  invariant(count >= 0, "permits are returned, not taken");
   state = settled(rate, state, now);
   if (state.full_at_ns <= to_ns(now)) return;
   state = {full_at_ns(rate, state, now) - cost_ns(rate, count), rate};

@@ -1,17 +1,32 @@
 #include "core/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "core/transition.h"
 
 namespace hapax {
 
+namespace {
+
+Time not_before(const Report::Failed& failed, Time now) {
+  if (!failed.retry_after) return now;
+  if (const auto* after = std::get_if<Duration>(&*failed.retry_after)) return now + *after;
+  return std::get<Time>(*failed.retry_after);
+}
+
+}  // namespace
+
 void apply(Execution& execution, const Report& report, Time now) {
   if (const auto* completed = std::get_if<Report::Completed>(&report.outcome)) {
     complete(execution, completed->result, now);
+  } else if (const auto* snoozed = std::get_if<Report::Snoozed>(&report.outcome)) {
+    snooze(execution, snoozed->by, now);
   } else {
     const auto& failed = std::get<Report::Failed>(report.outcome);
-    fail_attempt(execution, failed.error, failed.retryable, now);
+    fail_attempt(execution, failed.error, failed.retryable, now, not_before(failed, now));
   }
 }
 
@@ -20,6 +35,7 @@ bool says_the_same(const Execution& execution, const Report& report) {
     return execution.status == Status::completed && execution.attempt == report.token.attempt &&
            execution.result == completed->result;
   }
+  if (std::holds_alternative<Report::Snoozed>(report.outcome)) return was_snoozed(execution, report.token);
   const AttemptError& error = std::get<Report::Failed>(report.outcome).error;
   return std::any_of(execution.failed_attempts.begin(), execution.failed_attempts.end(),
                      [&](const AttemptRecord& record) {
@@ -31,9 +47,13 @@ namespace {
 
 Digest digest_of(const std::optional<std::string>& result) { return sha256(result ? "result " + *result : "nothing"); }
 
-// The length separates type and message.
+// The lengths keep the parts apart.
 Digest digest_of(const AttemptError& error) {
-  return sha256("error " + std::to_string(error.type.size()) + " " + error.type + error.message);
+  std::string said = "error " + std::to_string(error.type.size()) + " " + error.type + error.message;
+  for (const auto& [word, more] : {std::pair("stack", &error.stack), std::pair("details", &error.details)}) {
+    if (*more) said += fmt::format("{} {} {}", word, (*more)->size(), **more);
+  }
+  return sha256(said);
 }
 
 }  // namespace
@@ -66,7 +86,8 @@ bool is_repeated_by(const ClosingReport& before, const Report& report) {
   if (const auto* completed = std::get_if<Report::Completed>(&report.outcome)) {
     return before.status == Status::completed && before.said == digest_of(completed->result);
   }
-  return before.status != Status::completed && before.said == digest_of(std::get<Report::Failed>(report.outcome).error);
+  const auto* failed = std::get_if<Report::Failed>(&report.outcome);
+  return failed && before.status != Status::completed && before.said == digest_of(failed->error);
 }
 
 }  // namespace hapax

@@ -18,10 +18,15 @@ struct Report {
   struct Failed {
     AttemptError error;
     bool retryable = true;
+    std::optional<std::variant<Duration, Time>> retry_after = std::nullopt;  // no attempt begins before
+  };
+  // Again later; it costs no attempt.
+  struct Snoozed {
+    Duration by{0};
   };
 
   LeaseToken token;
-  std::variant<Completed, Failed> outcome;
+  std::variant<Completed, Failed, Snoozed> outcome;
   std::string name_space = {};  // the caller's: a lease of another namespace is lost; empty: any
 };
 

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/field.h"
+#include "core/invariant.h"
 #include "core/json_writer.h"
 #include "core/schedule.h"
 
@@ -153,9 +154,19 @@ SchedulePosition::Former read_former(const Json& document, const std::string& at
   return former;
 }
 
+void check(const SchedulePosition& position) {
+  invariant(!position.paused_to || position.paused_from, "a pause that ended has begun");
+  invariant(!position.missed || (position.missed->from <= position.missed->until && position.missed->counted >= 0),
+            "a stretch of missed firings goes forward");
+  invariant(!position.buffered || position.buffered->start, "a buffered run is to be started");
+  invariant(!position.former || position.former->handled_until <= position.former->until,
+            "a former schedule was handled up to its end at most");
+}
+
 }  // namespace
 
 std::string SchedulePosition::to_json() const {
+  check(*this);
   JsonWriter out;
   out.begin_object();
   out.key("handled_until").string(format_time(handled_until));

@@ -2,7 +2,7 @@
 //
 //   pending ──start_attempt──▶ running ──complete──▶ completed
 //      ▲                          │
-//      ├──── fail_attempt, expire ┤ attempts left
+//      ├──── fail_attempt, expire ┤ attempts left; snooze
 //      │                          └─ none left: failed, timed_out; cancel requested: cancelled
 //      └─ retry_closed ── failed, cancelled, timed_out
 //
@@ -39,8 +39,13 @@ void give_back(Execution& execution, Time now);
 void complete(Execution& execution, std::optional<std::string> result, Time now);
 
 // running → pending after a pause, or failed if it cannot be retried or no attempt is left, or cancelled if a cancel
-// was requested. The attempt's error is kept.
-void fail_attempt(Execution& execution, AttemptError error, bool retryable, Time now);
+// was requested. The attempt's error is kept. The next attempt does not begin before `not_before`.
+void fail_attempt(Execution& execution, AttemptError error, bool retryable, Time now, Time not_before = {});
+
+// running → pending after that time, or cancelled if a cancel was requested. The attempt is not counted. Its token is
+// kept until the next attempt begins, so that the same report again is recognised.
+void snooze(Execution& execution, Duration by, Time now);
+bool was_snoozed(const Execution& execution, const LeaseToken& token);
 
 // Handles what is due by `now`: a lease, an attempt's timeout, the grace of a cancel, the deadline. True if it changed.
 bool expire(Execution& execution, Time now);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/retry.h"
+#include "core/workflow.h"
 
 namespace hapax {
 namespace {
@@ -418,15 +419,56 @@ Execution running_workflow() {
   return run;
 }
 
-TEST(Turns, ALostOneIsTakenAgainHoweverOften) {
+TEST(Turns, ALostOneIsTakenAgainUntilItHasLostThreeWorkers) {
   Execution run = running_workflow();
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < kMaxLostTurns - 1; ++i) {
     ASSERT_TRUE(expire(run, *run.lease_expires_at));
     expect_sound(run);
     EXPECT_EQ(run.status, Status::pending);
     start(run, run.run_at);
   }
+  ASSERT_TRUE(expire(run, *run.lease_expires_at));
+  expect_sound(run);
+  EXPECT_TRUE(waits_for_resume(run));
+  EXPECT_EQ(run.error->type, kWorkerLost);
   EXPECT_TRUE(run.failed_attempts.empty());
+}
+
+TEST(Turns, ACommittedOneForgetsTheLostOnes) {
+  Execution run = running_workflow();
+  expire(run, *run.lease_expires_at);
+  start(run, run.run_at);
+  remember_turn(run);
+  run.status = Status::pending;
+  end_turn(run);
+  for (int i = 0; i < kMaxLostTurns - 1; ++i) {
+    start(run, run.run_at);
+    ASSERT_TRUE(expire(run, *run.lease_expires_at));
+    EXPECT_EQ(run.status, Status::pending);
+  }
+}
+
+TEST(Snooze, RunsAgainLaterUnderTheSameAttemptNumber) {
+  Execution execution = running();
+  const LeaseToken token = token_of(execution, 1);
+  snooze(execution, std::chrono::minutes(5), kNoon);
+  expect_sound(execution);
+  EXPECT_EQ(execution.status, Status::pending);
+  EXPECT_EQ(execution.run_at, kNoon + std::chrono::minutes(5));
+  EXPECT_EQ(execution.attempt, 0);
+  EXPECT_EQ(check_token(execution, token), TokenCheck::repeated);
+  start(execution, kNoon + std::chrono::minutes(5));
+  EXPECT_EQ(execution.attempt, 1);
+}
+
+TEST(Cancel, AWorkflowThatWasAskedToEndIsClosedAfterItsGrace) {
+  Execution run = running_workflow();
+  run.cancel_requested_at = kNoon;
+  run.cancel_by = kNoon + 1s;
+  EXPECT_EQ(run.due_at(), kNoon + 1s);
+  EXPECT_TRUE(expire(run, kNoon + 1s));
+  expect_sound(run);
+  EXPECT_EQ(run.status, Status::cancelled);
 }
 
 TEST(Turns, ALostOneIsStale) {

@@ -4,23 +4,26 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
 
 #include "core/hash.h"
+#include "core/invariant.h"
 
 namespace hapax {
 
 namespace {
 
-constexpr std::array<std::string_view, 17> kEventWords{
-    "task",      "sleep",  "wait_signal", "child",     "side_effect", "version", "closed", "fired",    "signal",
-    "completed", "failed", "cancelled",   "timed_out", "stuck",       "resumed", "forked", "continued"};
+constexpr std::array<std::string_view, 21> kEventWords{
+    "task",    "sleep",  "wait_signal", "child",       "side_effect",      "version",   "closed",
+    "fired",   "signal", "completed",   "failed",      "cancelled",        "timed_out", "stuck",
+    "resumed", "forked", "continued",   "cancel_step", "cancel_requested", "publish",   "send_signal"};
 
 }  // namespace
 
 std::int64_t Event::payload_bytes() const {
   return std::ssize(name) + (key ? std::ssize(*key) : 0) + (value ? std::ssize(*value) : 0) +
-         (error ? std::ssize(error->type) + std::ssize(error->message) : 0);
+         (error ? error->payload_bytes() : 0);
 }
 
 std::string_view to_string(Event::Kind kind) { return kEventWords.at(static_cast<std::size_t>(kind)); }
@@ -48,6 +51,13 @@ ExecutionId step_id(const ExecutionId& run, std::string_view type, std::int32_t 
   return id;
 }
 
+std::int32_t cancelled_step(const Event& command) {
+  std::int32_t step = 0;
+  const std::string text = command.value.value_or("");
+  std::from_chars(text.data(), text.data() + text.size(), step);
+  return step;
+}
+
 std::string child_workflow_id(const ExecutionId& run, std::int32_t step) {
   return fmt::format("child-{}:{}", run.to_string(), step);
 }
@@ -68,8 +78,9 @@ bool is_of(const CommittedTurn& turn, const LeaseToken& token) {
 }  // namespace
 
 void remember_turn(Execution& run) {
+  invariant(run.lease_secret.has_value(), "a turn is committed under its lease");
   CommittedTurn turn{run.attempt, {}, run.status};
-  std::copy_n(run.lease_secret.value().bytes.begin(), turn.secret.size(), turn.secret.begin());
+  std::copy_n(run.lease_secret->bytes.begin(), turn.secret.size(), turn.secret.begin());
   auto& turns = run.run.committed;
   if (turns.size() >= kRememberedTurns) turns.erase(turns.begin());
   turns.push_back(turn);

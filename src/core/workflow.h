@@ -20,12 +20,15 @@ struct Event {
   // Stored by number: do not change the numbers.
   enum class Kind : std::uint8_t {
     // Commands: what the code asked for.
-    task = 0,         // `name` is its type, `execution` the task that stands for it; see stands_for_before()
-    sleep = 1,        // `until`
-    wait_signal = 2,  // `name` is the signal's; `until` if the wait has an end
-    child = 3,        // `name` is its type, `key` its workflow id, `execution` its run
-    side_effect = 4,  // `name` says what it was; `value` is what the code got
-    version = 5,      // `name` is the change's; `value` the version that the code got
+    task = 0,          // `name` is its type, `execution` the task that stands for it; see is_deduplicated()
+    sleep = 1,         // `until`
+    wait_signal = 2,   // `name` is the signal's; `until` if the wait has an end
+    child = 3,         // `name` is its type, `key` its workflow id, `execution` its run
+    side_effect = 4,   // `name` says what it was; `value` is what the code got
+    version = 5,       // `name` is the change's; `value` the version that the code got
+    cancel_step = 17,  // `value` is the step's number
+    publish = 19,      // `name` and `value`, for others to read
+    send_signal = 20,  // `name` is the signal's, `key` the workflow id that it goes to, `value` its payload
 
     // The outcomes of steps.
     closed = 6,  // of a task or child: `status`, and `value` (its result) or `error`
@@ -39,8 +42,9 @@ struct Event {
     timed_out = 12,
     stuck = 13,  // its code does not match this history: `error`
     resumed = 14,
-    forked = 15,    // from `execution`, at the step `step`
-    continued = 16  // as `execution`
+    forked = 15,           // from `execution`, at the step `step`
+    continued = 16,        // as `execution`
+    cancel_requested = 18  // the code may answer it; `value` is the reason
   };
 
   std::int64_t no = 0;  // rising; there may be gaps
@@ -72,13 +76,16 @@ constexpr bool is_command(Event::Kind kind) {
     case Event::Kind::wait_signal:
     case Event::Kind::child:
     case Event::Kind::side_effect:
-    case Event::Kind::version: return true;
+    case Event::Kind::version:
+    case Event::Kind::cancel_step:
+    case Event::Kind::publish:
+    case Event::Kind::send_signal: return true;
     default: return false;
   }
 }
 // For a task or child: the step shares an earlier execution by its identity. The command's `status` is the status of
 // that execution when the step found it; a step with its own execution has none.
-constexpr bool stands_for_before(const Event& event) { return is_command(event.kind) && event.status.has_value(); }
+constexpr bool is_deduplicated(const Event& event) { return is_command(event.kind) && event.status.has_value(); }
 constexpr bool is_of_step(Event::Kind kind) {  // the outcome of a step
   return kind == Event::Kind::closed || kind == Event::Kind::fired || kind == Event::Kind::signal;
 }
@@ -93,10 +100,24 @@ bool is_step_id(const ExecutionId& id);
 // A turn that is sent again gets the first answer as long as its run has had fewer than this many turns since.
 inline constexpr std::size_t kRememberedTurns = 16;
 
+// A turn that lost its worker this many times in a row is not handed out any more: its run is stuck with this error,
+// until somebody resumes it.
+inline constexpr std::int32_t kMaxLostTurns = 3;
+inline constexpr std::string_view kWorkerLost = "WorkerLost";
+inline bool waits_for_resume(const Execution& run) {
+  return run.status == Status::suspended && run.run.stuck > 0 && run.error && run.error->type == kWorkerLost;
+}
+
+// The error type of code that ends because of a requested cancel, which it did not answer.
+inline constexpr std::string_view kCancelRequested = "CancelRequested";
+
 // Remembers the turn whose lease the run has, with the run's status as its answer.
 void remember_turn(Execution& run);
 // The answer to a turn that was committed before. Absent: it is not remembered.
 std::optional<Status> answer_before(const Execution& run, const LeaseToken& turn);
+
+// The step that a cancel_step command names; 0: none.
+std::int32_t cancelled_step(const Event& command);
 
 // The workflow id of a child or a fork that was given none.
 std::string child_workflow_id(const ExecutionId& run, std::int32_t step);

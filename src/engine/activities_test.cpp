@@ -67,7 +67,8 @@ TEST_F(ActivitiesTest, ServersDownForTwentyFiveFiringsCompressThemIntoOne) {
                           Each(Field(&ActivityRun::workflow_id, "activity-a:2026-01-01T00:25:00+00:00"))));
   ASSERT_THAT(workflow_ids(), ElementsAre("activity-a:2026-01-01T00:25:00+00:00"));
   EXPECT_EQ(workflows().front().input,
-            R"({"window":{"from":"2026-01-01T00:01:00.000Z","missed":25,"to":"2026-01-01T00:25:00.000Z"}})");
+            R"({"scheduled_for":"2026-01-01T00:25:00.000Z",)"
+            R"("window":{"from":"2026-01-01T00:01:00.000Z","missed":25,"to":"2026-01-01T00:25:00.000Z"}})");
 }
 
 TEST_F(ActivitiesTest, WhatPassedInAPauseFollowsThePolicyAndTheLedgerSaysSo) {

@@ -31,7 +31,7 @@ class Server final : public ForwardingStore {
   bool dead() const { return left_ < 0; }
 
   void watch(std::function<void()>) override {}
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, WaitingClaims& waiters) override {
     write();
     return store_->submit(submissions, waiters);
   }

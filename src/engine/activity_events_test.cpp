@@ -16,8 +16,9 @@ TEST_F(ActivitiesTest, AnEventIsTheSameWhateverBecameOfTheActivity) {
   start();
   put(settings(R"({"event":{"type":"paid"}})", R"("workflow":{"type":"report","input":{"region":"eu"}})"));
   deliver({event("e1")});
-  for (const std::string start : {R"("workflow":{"type":"report","input":{"region":"us"}})",
-                                  R"("workflow":{"type":"another"})", R"("tasks":[{"type":"load"}])"}) {
+  for (const std::string start :
+       {R"("workflow":{"type":"report","input":{"region":"us"}})", R"("workflow":{"type":"another"})",
+        R"("tasks":[{"type":"load"}])", R"("signal":{"workflow_id":"w","name":"n"})"}) {
     put(settings(R"({"event":{"type":"paid"}})", start));
     const auto again = deliver({event("e1"), event("e1", "2")});
     EXPECT_THAT(again[0].duplicates, ElementsAre("activity-a:e1")) << start;

@@ -7,6 +7,8 @@
 
 #include "core/field.h"
 #include "core/name.h"
+#include "core/notes.h"
+#include "core/update.h"
 
 namespace hapax {
 
@@ -139,6 +141,15 @@ void check_tags(const std::vector<std::string>& tags) {
   }
 }
 
+void check_run_here(const SubmitRequest& request) {
+  if (request.kind == Kind::workflow) refuse("/run_here", "is for tasks: the turns of a workflow are claimed");
+  const auto check_claim = [&] {
+    check_text("/worker", request.run_here->worker, check_name);
+    check_lease(request.run_here->lease);
+  };
+  within(check_claim, "run_here");
+}
+
 }  // namespace
 
 void check(const SubmitRequest& request) {
@@ -166,6 +177,7 @@ void check(const SubmitRequest& request) {
   check_text("/concurrency_key", request.concurrency_key, check_idempotency_key);
   if (request.headers) check_headers(*request.headers);
   if (request.tags) check_tags(*request.tags);
+  if (request.run_here) check_run_here(request);
   if (request.id && !request.id->is_v7()) {
     throw InvalidField("/id", "must be a UUID of version 7, as 019bf2d4-8c1e-7a3b-9f00-5d1c2e3f4a5b", "InvalidId");
   }
@@ -178,21 +190,34 @@ void check_batch(std::size_t submissions) {
 
 // ---- workers
 
+namespace {
+
+// Each a name, none of them twice.
+void check_names(const char* member, const char* what, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto check_one = [&] {
+      check_text("", names[i], check_name);
+      const auto end = names.begin() + static_cast<std::ptrdiff_t>(i);
+      if (std::find(names.begin(), end, names[i]) != end) {
+        refuse("", fmt::format("names the {} \"{}\" again", what, names[i]));
+      }
+    };
+    within(check_one, member, i);
+  }
+}
+
+}  // namespace
+
 void check(const ClaimCall& call) {
   check_text("/worker", call.worker, check_name);
   if (call.queues.empty() || call.queues.size() > kMaxClaimQueues) {
     refuse("/queues", fmt::format("must name 1 to {} queues, not {}", kMaxClaimQueues, call.queues.size()));
   }
-  for (std::size_t i = 0; i < call.queues.size(); ++i) {
-    const auto check_one = [&] {
-      check_text("", call.queues[i], check_name);
-      const auto end = call.queues.begin() + static_cast<std::ptrdiff_t>(i);
-      if (std::find(call.queues.begin(), end, call.queues[i]) != end) {
-        refuse("", fmt::format("names the queue \"{}\" again", call.queues[i]));
-      }
-    };
-    within(check_one, "queues", i);
+  check_names("queues", "queue", call.queues);
+  if (call.types.size() > kMaxClaimTypes) {
+    refuse("/types", fmt::format("must name at most {} types, not {}", kMaxClaimTypes, call.types.size()));
   }
+  check_names("types", "type", call.types);
   if (!call.tasks && !call.workflows) refuse("/kinds", "must name task, workflow or both");
   check_range("/limit", call.limit, 1, kMaxClaims);
   check_length("/wait", call.wait, Duration(0), kMaxWait);
@@ -201,21 +226,53 @@ void check(const ClaimCall& call) {
 
 void check_lease(Duration lease) { check_length("/lease", lease, kShortestLease, kLongestLease); }
 
+void check(const Extension& extension) {
+  if (extension.progress && extension.progress->size() > kMaxProgressBytes) {
+    refuse("/progress", fmt::format("must have at most {} bytes", kMaxProgressBytes));
+  }
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < extension.log.size(); ++i) {
+    within([&] { check_text("", extension.log[i], check_utf8); }, "log", i);
+    bytes += extension.log[i].size();
+  }
+  if (bytes > kMaxLogBytes) refuse("/log", fmt::format("must have at most {} bytes, not {}", kMaxLogBytes, bytes));
+}
+
 // A lease of no length is given back.
 void check(std::span<const Extension> extensions) {
-  for (const Extension& extension : extensions) {
-    if (extension.lease != Duration(0)) check_lease(extension.lease);
+  for (std::size_t i = 0; i < extensions.size(); ++i) {
+    if (extensions[i].lease != Duration(0)) check_lease(extensions[i].lease);
+    within([&] { check(extensions[i]); }, "leases", i);
   }
 }
 
 void check(const AttemptError& error) {
   check_text("/type", error.type, check_name);
   check_text("/message", error.message, check_utf8);
+  check_text("/stack", error.stack, check_utf8);
+  if (error.stack && error.stack->size() > kMaxStackBytes) {
+    refuse("/stack", fmt::format("must have at most {} bytes, not {}", kMaxStackBytes, error.stack->size()));
+  }
 }
 
+namespace {
+
+void check_retry_after(const std::variant<Duration, Time>& after) {
+  if (const auto* duration = std::get_if<Duration>(&after)) check_duration("/retry_after", *duration);
+  if (const auto* time = std::get_if<Time>(&after)) check_time("/retry_after", *time);
+}
+
+}  // namespace
+
 void check(const Report& report) {
+  if (const auto* snoozed = std::get_if<Report::Snoozed>(&report.outcome)) check_duration("/snooze", snoozed->by);
   const auto* failed = std::get_if<Report::Failed>(&report.outcome);
-  if (failed) within([&] { check(failed->error); }, "error");
+  if (!failed) return;
+  const auto check_error = [&] {
+    check(failed->error);
+    if (failed->retry_after) check_retry_after(*failed->retry_after);
+  };
+  within(check_error, "error");
 }
 
 void check(std::span<const Report> reports) {
@@ -228,6 +285,7 @@ namespace {
 
 void check_start(const SubmitRequest& start) {
   if (start.id) refuse("/id", "is given by the server, from the run and the step");
+  if (start.run_here) refuse("/run_here", "is not for steps: a worker begins a step within its turn, or claims it");
   check(start);
 }
 
@@ -247,6 +305,20 @@ void check_command(const TurnRequest::Command& command) {
     case Event::Kind::wait_signal:
       check_text("/name", event.name, check_idempotency_key);
       check_time("/until", event.until);
+      break;
+    case Event::Kind::cancel_step: {
+      const std::int32_t step = cancelled_step(event);
+      if (step < 1 || step >= event.step) refuse("/value", "must be the number of an earlier step");
+      if (!event.name.empty()) check_text("/name", event.name, check_name);
+      break;
+    }
+    case Event::Kind::send_signal:
+      check_text("/name", event.name, check_signal_name);
+      check_text("/workflow_id", event.key.value_or(""), check_idempotency_key);
+      break;
+    case Event::Kind::publish:
+      check_text("/name", event.name, is_update_answer(event.name) ? check_idempotency_key : check_signal_name);
+      if (!event.value) refuse("/value", "is required");
       break;
     default: check_text("/name", event.name, check_idempotency_key); break;
   }
@@ -292,10 +364,16 @@ void check_control_key(std::string_view request_key) {
   throw InvalidField(InvalidField::Place::header, "Idempotency-Key", *wrong, "InvalidIdempotencyKey");
 }
 
+void check(const UpdateRequest& request) {
+  check_control_key(request.request_key);
+  check_parameter("name", request.name, check_update_name);
+}
+
 void check(const ControlRequest& request) {
   check_control_key(request.request_key);
+  if (request.action == ControlRequest::Action::cancel) check_duration("/grace", request.grace);
   if (request.action == ControlRequest::Action::signal) {
-    check_parameter("name", request.signal, check_idempotency_key);
+    check_parameter("name", request.signal, check_signal_name);
   }
   if (request.action == ControlRequest::Action::fork) {
     if (request.from_step < 0) refuse("/from_step", "must be at least 1, or 0 for the start");

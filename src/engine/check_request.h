@@ -20,10 +20,12 @@
 namespace hapax {
 
 inline constexpr std::size_t kMaxClaimQueues = 100;
+inline constexpr std::size_t kMaxClaimTypes = 256;
 inline constexpr std::int32_t kMaxClaims = 1000;  // of one claim
 inline constexpr Duration kMaxWait = std::chrono::seconds(60);
 inline constexpr Duration kShortestLease = std::chrono::seconds(1), kLongestLease = std::chrono::hours(24);
 inline constexpr std::size_t kMaxCommands = 10'000;  // of one turn
+inline constexpr std::size_t kMaxStackBytes = 16 * 1024, kMaxProgressBytes = 64 * 1024;
 inline constexpr std::int32_t kMaxPage = 1000;
 
 void check(const SubmitRequest& request);
@@ -31,12 +33,14 @@ void check_batch(std::size_t submissions);
 
 void check(const ClaimCall& call);
 void check_lease(Duration lease);
+void check(const Extension& extension);  // what it says, not its lease
 void check(std::span<const Extension> extensions);
 void check(const Report& report);
 void check(std::span<const Report> reports);
 void check(const TurnRequest& turn);
 void check(std::span<const TurnRequest> turns);
 void check(const ControlRequest& request);
+void check(const UpdateRequest& request);
 
 void check(const ListFilter& filter);
 void check_identity_query(const std::string& type, const std::optional<Scope>& scope,

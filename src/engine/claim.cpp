@@ -1,6 +1,7 @@
 #include "engine/claim.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace hapax {
 
@@ -28,7 +29,7 @@ std::vector<Claimed> with_events(ClaimOutcome outcome) {
 namespace {
 
 ClaimDesk::QueueKey key_of(const Execution& execution) {
-  return {execution.name_space, execution.queue, execution.kind};
+  return {execution.name_space, execution.queue, execution.kind, execution.type};
 }
 
 }  // namespace
@@ -38,9 +39,12 @@ struct ClaimDesk::Call : Waiting, std::enable_shared_from_this<Call> {
 
   Call(ClaimDesk& d, ClaimCall c, Reply<std::vector<Claimed>> r)
       : desk(d), call(std::move(c)), reply(std::move(r)), waits(call.wait.count() > 0) {
+    const std::vector<std::string> types = call.types.empty() ? std::vector<std::string>{""} : call.types;
     for (const std::string& queue : call.queues) {
-      if (call.tasks) keys.push_back({call.name_space, queue, Kind::task});
-      if (call.workflows) keys.push_back({call.name_space, queue, Kind::workflow});
+      for (const std::string& type : types) {
+        if (call.tasks) keys.push_back({call.name_space, queue, Kind::task, type});
+        if (call.workflows) keys.push_back({call.name_space, queue, Kind::workflow, type});
+      }
     }
     std::sort(keys.begin(), keys.end());
   }
@@ -67,7 +71,7 @@ ClaimDesk::ClaimDesk(Store& store, Timer& timer, Hooks hooks, LaneLimits limits)
       timer_(timer),
       hooks_(std::move(hooks)),
       lane_([this](std::span<const ClaimRequest> requests) { return store_.claim(requests); }, kMaxClaimBatch, false,
-            store_.committers().claim, store_.committers().worth_items, limits) {}
+            store_.parallelism().claim, store_.parallelism().worth_items, limits) {}
 
 std::shared_ptr<Waiting> ClaimDesk::claim(ClaimCall claim_call, Reply<std::vector<Claimed>> reply) {
   auto call = std::make_shared<Call>(*this, std::move(claim_call), std::move(reply));
@@ -99,6 +103,7 @@ ClaimRequest ClaimDesk::request_of(const Call& call) {
           .queues = call.call.queues,
           .tasks = call.call.tasks,
           .workflows = call.call.workflows,
+          .types = call.call.types,
           .limit = call.call.limit,
           .worker = call.call.worker,
           .lease = call.call.lease,
@@ -204,9 +209,16 @@ void ClaimDesk::announce(const QueueKey& key, std::size_t count) {
   std::vector<std::shared_ptr<Call>> woken;
   {
     std::lock_guard lock(mutex_);
-    const auto found = queues_.find(key);
-    if (found == queues_.end()) return;
-    wake(found->second, count, woken);
+    if (key.type.empty()) {
+      wake_each(known_keys(key), woken);
+    } else {
+      const Takers takers = takers_of(key);
+      takers.note();
+      for (std::shared_ptr<Call> call; count > 0 && (call = takers.longest_asleep()); --count) {
+        wake_up(*call);
+        woken.push_back(std::move(call));
+      }
+    }
   }
   for (const auto& call : woken) look(call);
 }
@@ -215,14 +227,31 @@ void ClaimDesk::announce_everywhere() {
   std::vector<std::shared_ptr<Call>> woken;
   {
     std::lock_guard lock(mutex_);
-    for (auto& [key, queue] : queues_) wake(queue, 1, woken);
+    std::vector<QueueKey> keys;
+    for (const auto& [key, queue] : queues_) keys.push_back(key);
+    wake_each(keys, woken);
   }
   for (const auto& call : woken) look(call);
 }
 
 // One call got all it wanted: there may be more for the next one.
-void ClaimDesk::pass_on(const std::shared_ptr<Call>& call) {
-  for (const QueueKey& key : call->keys) announce(key, 1);
+void ClaimDesk::pass_on(const std::shared_ptr<Call>& call) { announce_each(call->keys); }
+
+void ClaimDesk::announce_each(const std::vector<QueueKey>& keys) {
+  std::vector<std::shared_ptr<Call>> woken;
+  {
+    std::lock_guard lock(mutex_);
+    std::vector<QueueKey> all;
+    for (const QueueKey& key : keys) {
+      if (!key.type.empty()) {
+        all.push_back(key);
+      } else {
+        for (QueueKey& known : known_keys(key)) all.push_back(std::move(known));
+      }
+    }
+    wake_each(all, woken);
+  }
+  for (const auto& call : woken) look(call);
 }
 
 // At that time something becomes claimable by the clock alone, and one of the calls for these queues claims then. One
@@ -246,16 +275,19 @@ void ClaimDesk::arm(const std::shared_ptr<Call>& call, Time next_at) {
       std::lock_guard lock(mutex_);
       alarms_.erase(keys);
     }
-    for (const QueueKey& key : keys) announce(key, 1);
+    announce_each(keys);
   });
 }
 
 bool ClaimDesk::is_empty(const QueueKey& key) const {
   std::lock_guard lock(mutex_);
-  const auto found = queues_.find(key);
-  if (found == queues_.end()) return false;
-  const Queue& queue = found->second;
-  return !queue.asleep.empty() || (queue.empty && queue.empty->until > std::chrono::steady_clock::now());
+  const auto is_known_empty = [&](const QueueKey& known) {
+    const auto found = queues_.find(known);
+    if (found == queues_.end()) return false;
+    const Queue& queue = found->second;
+    return !queue.asleep.empty() || (queue.empty && queue.empty->until > std::chrono::steady_clock::now());
+  };
+  return is_known_empty(key) || is_known_empty({key.name_space, key.queue, key.kind, ""});
 }
 
 void ClaimDesk::stop() {
@@ -337,15 +369,56 @@ void ClaimDesk::leave(Call& call) {
   }
 }
 
-void ClaimDesk::wake(Queue& queue, std::size_t count, std::vector<std::shared_ptr<Call>>& woken) {
-  ++queue.announced;
-  queue.empty.reset();
-  while (count > 0 && !queue.asleep.empty()) {
-    const std::shared_ptr<Call> call = queue.asleep.begin()->second;
+// One call for each of these keys; none for a key that a woken call takes, too: it wakes the next one if it gets all it
+// wanted.
+void ClaimDesk::wake_each(const std::vector<QueueKey>& keys, std::vector<std::shared_ptr<Call>>& woken) {
+  std::set<const Queue*> covered;
+  for (const QueueKey& key : keys) {
+    const Takers takers = takers_of(key);
+    takers.note();
+    if (covered.contains(takers.exact) || covered.contains(takers.any)) continue;
+    const std::shared_ptr<Call> call = takers.longest_asleep();
+    if (!call) continue;
     wake_up(*call);
+    for (const QueueKey& other : call->keys) covered.insert(&queues_.at(other));
     woken.push_back(call);
-    --count;
   }
+}
+
+ClaimDesk::Takers ClaimDesk::takers_of(const QueueKey& key) {
+  const auto find = [&](const QueueKey& known) {
+    const auto found = queues_.find(known);
+    return found == queues_.end() ? nullptr : &found->second;
+  };
+  return {find(key), key.type.empty() ? nullptr : find({key.name_space, key.queue, key.kind, ""})};
+}
+
+void ClaimDesk::Takers::note() const {
+  for (Queue* queue : {exact, any}) {
+    if (!queue) continue;
+    ++queue->announced;
+    queue->empty.reset();
+  }
+}
+
+std::shared_ptr<ClaimDesk::Call> ClaimDesk::Takers::longest_asleep() const {
+  const Queue* longest = nullptr;
+  for (const Queue* queue : {exact, any}) {
+    if (!queue || queue->asleep.empty()) continue;
+    if (!longest || queue->asleep.begin()->first < longest->asleep.begin()->first) longest = queue;
+  }
+  return longest ? longest->asleep.begin()->second : nullptr;
+}
+
+std::vector<ClaimDesk::QueueKey> ClaimDesk::known_keys(const QueueKey& of_queue) const {
+  const auto is_there = [&](const QueueKey& key) {
+    return std::tie(key.name_space, key.queue, key.kind) ==
+           std::tie(of_queue.name_space, of_queue.queue, of_queue.kind);
+  };
+  std::vector<QueueKey> keys;
+  auto known = queues_.lower_bound({of_queue.name_space, of_queue.queue, of_queue.kind, ""});
+  for (; known != queues_.end() && is_there(known->first); ++known) keys.push_back(known->first);
+  return keys;
 }
 
 // ---- lending
@@ -361,7 +434,7 @@ ClaimDesk::Loan::Loan(ClaimDesk& desk, std::span<const Submission> submissions) 
 }
 
 ClaimDesk::Loan::Loan(ClaimDesk& desk) : desk_(desk) {
-  waiters_.join = [this](const std::vector<Execution*>& candidates) {
+  waiters_.more = [this](const std::vector<Execution*>& candidates) {
     if (desk_.asleep_ == 0) return;
     Counts counts;
     for (const Execution* candidate : candidates) ++counts[key_of(*candidate)];
@@ -373,11 +446,9 @@ ClaimDesk::Loan::Loan(ClaimDesk& desk) : desk_(desk) {
 void ClaimDesk::lend(const Counts& counts, Loan& loan) {
   std::lock_guard lock(mutex_);
   for (const auto& [key, count] : counts) {
-    const auto queue = queues_.find(key);
-    if (queue == queues_.end()) continue;
-    Calls& asleep = queue->second.asleep;
-    for (auto left = static_cast<std::int64_t>(count); left > 0 && !asleep.empty();) {
-      const std::shared_ptr<Call> call = asleep.begin()->second;
+    const Takers takers = takers_of(key);
+    auto left = static_cast<std::int64_t>(count);
+    for (std::shared_ptr<Call> call; left > 0 && (call = takers.longest_asleep());) {
       left -= call->call.limit;
       wake_up(*call);
       call->announced = announced_for(*call);

@@ -44,6 +44,7 @@ class ClaimDesk {
   struct QueueKey {
     std::string name_space, queue;
     Kind kind = Kind::task;
+    std::string type = {};  // empty: of a claim that takes any type; or of a change in which it is not known
 
     auto operator<=>(const QueueKey&) const = default;
   };
@@ -55,14 +56,16 @@ class ClaimDesk {
   Loan lend(std::span<const Submission> submissions);
   Loan lend_late();
 
-  // That many executions became claimable in this queue: wakes as many waiting calls, the longest waiting first.
+  // That many executions of this type became claimable: wakes as many waiting calls that take it, the longest waiting
+  // first. If the type is not known: one call for each type that is waited for, and the next if it gets all it wanted.
   void announce(const QueueKey& key, std::size_t count);
 
-  // Something may have become claimable anywhere: one call for each queue claims, and wakes the next if it gets all it
-  // wanted.
+  // Something may have become claimable anywhere: one call for each queue and type claims, and wakes the next if it
+  // gets all it wanted.
   void announce_everywhere();
 
-  // Whether nothing is claimable there, as far as is known: a claim waits for it in vain, or did a moment ago.
+  // Whether nothing of the type is claimable there, as far as is known: a claim waits for it in vain, or did a moment
+  // ago.
   bool is_empty(const QueueKey& key) const;
 
   // Ends all waits with empty answers; later calls are answered with Failure::stopped.
@@ -83,7 +86,7 @@ class ClaimDesk {
   };
   struct Queue {
     std::uint64_t announced = 0;  // how often, ever
-    std::size_t calls = 0;        // that name this queue, waiting or claiming
+    std::size_t calls = 0;        // that name this queue and type, waiting or claiming
     Calls asleep;
     std::optional<Empty> empty;
   };
@@ -99,6 +102,7 @@ class ClaimDesk {
   static ClaimRequest request_of(const Call& call);
   void arm(const std::shared_ptr<Call>& call, Time next_at);
   void pass_on(const std::shared_ptr<Call>& call);
+  void announce_each(const std::vector<QueueKey>& keys);
 
   void note_empty(const Call& call, const std::optional<Time>& next_at);
 
@@ -109,7 +113,17 @@ class ClaimDesk {
   void wake_up(Call& call);
   void enter(Call& call);
   void leave(Call& call);
-  void wake(Queue& queue, std::size_t count, std::vector<std::shared_ptr<Call>>& woken);
+  void wake_each(const std::vector<QueueKey>& keys, std::vector<std::shared_ptr<Call>>& woken);
+  // The queues whose calls take executions of that key: of its type, and of any.
+  struct Takers {
+    Queue* exact = nullptr;
+    Queue* any = nullptr;
+
+    void note() const;                             // that something was announced
+    std::shared_ptr<Call> longest_asleep() const;  // null: none
+  };
+  Takers takers_of(const QueueKey& key);
+  std::vector<QueueKey> known_keys(const QueueKey& of_queue) const;  // of all types
 
   Store& store_;
   Timer& timer_;
@@ -132,7 +146,7 @@ class ClaimDesk::Loan {
   Loan(const Loan&) = delete;
   Loan& operator=(const Loan&) = delete;
 
-  Waiters& waiters() { return waiters_; }
+  WaitingClaims& waiters() { return waiters_; }
   // The verb is committed: gives the calls what they were handed. Returns what that was.
   std::set<ExecutionId> deliver();
 
@@ -143,7 +157,7 @@ class ClaimDesk::Loan {
   explicit Loan(ClaimDesk& desk);
 
   ClaimDesk& desk_;
-  Waiters waiters_;
+  WaitingClaims waiters_;
   std::vector<std::shared_ptr<Call>> calls_;  // one for each request
 };
 

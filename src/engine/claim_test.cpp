@@ -48,13 +48,18 @@ class ClaimDeskTest : public testing::Test {
     std::future<std::vector<ExecutionId>> claimed;
     std::shared_ptr<Waiting> waiting;
   };
-  Call begin(std::vector<std::string> queues = {"work"}, std::int32_t limit = 1, bool workflows = false) {
+  Call begin_of(std::vector<std::string> types, std::int32_t limit = 1) {
+    return begin({"work"}, limit, false, std::move(types));
+  }
+  Call begin(std::vector<std::string> queues = {"work"}, std::int32_t limit = 1, bool workflows = false,
+             std::vector<std::string> types = {}) {
     auto promise = std::make_shared<std::promise<std::vector<ExecutionId>>>();
     Call call{promise->get_future(), nullptr};
     call.waiting = desk_.claim({.name_space = "default",
                                 .queues = std::move(queues),
                                 .tasks = !workflows,
                                 .workflows = workflows,
+                                .types = std::move(types),
                                 .limit = limit,
                                 .worker = "w",
                                 .lease = kLong,
@@ -71,8 +76,8 @@ class ClaimDeskTest : public testing::Test {
     return call;
   }
   // Until a loan finds so many asleep.
-  void await_asleep(std::size_t count) {
-    const std::vector<Submission> many(100, Task());
+  void await_asleep(std::size_t count, const std::string& type = "work") {
+    const std::vector<Submission> many(100, Task(type));
     for (;;) {
       ClaimDesk::Loan loan = desk_.lend(many);
       const std::size_t found = loan.waiters().requests.size();
@@ -88,7 +93,8 @@ class ClaimDeskTest : public testing::Test {
     const auto handed = loan.deliver();
     for (const SubmitOutcome& outcome : outcomes) {
       const Execution& created = outcome.execution;
-      if (!handed.contains(created.id)) desk_.announce({created.name_space, created.queue, created.kind}, 1);
+      if (!handed.contains(created.id))
+        desk_.announce({created.name_space, created.queue, created.kind, created.type}, 1);
     }
     return outcomes;
   }
@@ -182,6 +188,67 @@ TEST_F(ClaimDeskTest, LendsNoMoreThanMayBeNeeded) {
   for (Call& call : calls) call.waiting->cancel();
 }
 
+TEST_F(ClaimDeskTest, OnlyWhoTakesTheTypeIsHandedIt) {
+  Call of_b = begin_of({"b"});
+  await_asleep(1, "b");
+  Call of_a = begin_of({"a", "c"});
+  await_asleep(1, "a");
+  const int before = store_->looks;
+  const auto id = submit({Task("a")}).at(0).execution.id;
+  EXPECT_THAT(of_a.claimed.get(), ElementsAre(id));
+  EXPECT_EQ(store_->looks, before) << "one was woken in vain";
+  const auto other = submit({Task("b")}).at(0).execution.id;
+  EXPECT_THAT(of_b.claimed.get(), ElementsAre(other));
+}
+
+TEST_F(ClaimDeskTest, WhoTakesAnyTypeAndWhoTakesOneAreServedInTheOrderOfTheirComing) {
+  Call of_any = begin();
+  await_asleep(1);
+  Call of_a = begin_of({"a"});
+  await_asleep(2, "a");
+  const auto first = submit({Task("a")}).at(0).execution.id;
+  EXPECT_THAT(of_any.claimed.get(), ElementsAre(first));
+  const auto second = submit({Task("a")}).at(0).execution.id;
+  EXPECT_THAT(of_a.claimed.get(), ElementsAre(second));
+}
+
+TEST_F(ClaimDeskTest, WhereTheTypeIsNotKnownOneOfEachIsWoken) {
+  Call of_a = begin_of({"a"}), again = begin_of({"a"}), of_b = begin_of({"b"});
+  await_asleep(2, "a");
+  await_asleep(1, "b");
+  const int before = store_->looks;
+  const std::vector<Submission> unheard{Task("a"), Task("b"), Task("a")};
+  store_->submit(unheard);
+  desk_.announce({"default", "work", Kind::task}, 1);
+  EXPECT_EQ(of_a.claimed.get().size() + of_b.claimed.get().size(), 2U);
+  EXPECT_EQ(again.claimed.get().size(), 1U) << "who got all it wanted wakes the next one";
+  EXPECT_GE(store_->looks, before + 3);
+}
+
+TEST_F(ClaimDeskTest, OneThatTakesSeveralTypesIsWokenForAllOfThem) {
+  Call first = begin_of({"a", "b", "c"}, 5), second = begin_of({"a", "b", "c"}, 5);
+  await_asleep(2, "b");
+  const int before = store_->looks;
+  const std::vector<Submission> unheard{Task("a"), Task("b"), Task("c")};
+  store_->submit(unheard);
+  desk_.announce_everywhere();
+  EXPECT_EQ(first.claimed.get().size(), 3U);
+  EXPECT_EQ(store_->looks, before + 1);
+  second.waiting->cancel();
+}
+
+TEST_F(ClaimDeskTest, WhatIsEmptyIsKnownByType) {
+  Call of_a = begin_of({"a"});
+  await_asleep(1, "a");
+  EXPECT_TRUE(desk_.is_empty({"default", "work", Kind::task, "a"}));
+  EXPECT_FALSE(desk_.is_empty({"default", "work", Kind::task, "b"}));
+  of_a.waiting->cancel();
+  Call of_any = begin();
+  await_asleep(1);
+  EXPECT_TRUE(desk_.is_empty({"default", "work", Kind::task, "b"}));
+  of_any.waiting->cancel();
+}
+
 TEST_F(ClaimDeskTest, AfterAVerbThatFailedTheLentLookForThemselves) {
   Call call = begin();
   await_asleep(1);
@@ -236,11 +303,11 @@ TEST_F(ClaimDeskTest, WhoFallsAsleepWhileAVerbIsUnderWayMayJoin) {
   Call for_turns = begin({"work"}, 1, true);
   await_asleep(1);
   Submission task = Task();
-  loan.waiters().join({&task.execution});
+  loan.waiters().more({&task.execution});
   ASSERT_EQ(loan.waiters().requests.size(), 1U);
   EXPECT_TRUE(loan.waiters().requests[0].tasks);
   task.execution.queue = "elsewhere";
-  loan.waiters().join({&task.execution});
+  loan.waiters().more({&task.execution});
   EXPECT_EQ(loan.waiters().requests.size(), 1U);
   loan.deliver();
   call.waiting->cancel();

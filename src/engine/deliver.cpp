@@ -151,7 +151,7 @@ void Delivery::deliver(const std::string& name_space, std::vector<CloudEvent> ev
         const std::string at = events.size() > 1 ? fmt::format("/{}", work->receipts.size() - 1) : "";
         throw too_long(at, record, event, run.workflow_id.size());
       }
-      requests.push_back(run_request(record.id, record.settings, run.occurrence, {{}, &event}));
+      requests.push_back(run_request(record.id, record.settings, run.occurrence, {.event = &event}));
       work->asked.push_back({work->receipts.size() - 1, std::move(run)});
     }
   }

@@ -46,6 +46,7 @@ void Schedules::schedule(std::optional<Time> next_due) {
 
 void Schedules::look() {
   std::optional<Time> next_due;
+  if (fires_ && !fires_()) return schedule(next_due);
   try {
     const DueActivities due = starter_.rows().due(kMaxDue);
     next_due = due.next_due;
@@ -142,8 +143,8 @@ void Schedules::carry_out(std::vector<Decided>& decided) {
     for (const PlannedRun& planned : record.pending) {
       ledger.push_back(ledger_row(record, planned));
       if (!planned.start) continue;
-      starts[record.name_space].push_back(
-          run_request(record.id, record.settings, ledger.back().occurrence, {planned.window, nullptr}));
+      starts[record.name_space].push_back(run_request(record.id, record.settings, ledger.back().occurrence,
+                                                      {.scheduled_for = ledger.back().at, .window = planned.window}));
     }
   }
   if (ledger.empty()) return;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -16,10 +17,14 @@ namespace hapax {
 
 class Schedules {
  public:
-  // Runs on a timer of its own thread.
-  Schedules(RunStarter& starter, Timer& timer) : starter_(starter), timer_(timer) {}
+  // Runs on a timer of its own thread. Nothing is fired unless `fires` says so; absent: always.
+  Schedules(RunStarter& starter, Timer& timer, const std::function<bool()>& fires)
+      : starter_(starter), timer_(timer), fires_(fires) {}
 
   void start();
+
+  // Fires what is due now, on any thread, as another server would.
+  void look();
 
   // An activity may have something to do then.
   void due_by(Time time);
@@ -32,7 +37,6 @@ class Schedules {
     std::optional<Time> next_due;  // once it is carried out
   };
 
-  void look();
   std::vector<Decided> decide(const std::vector<ActivityRow>& rows);
   std::optional<Decided> plan(const ActivityRow& row, Time now);
   void carry_out(std::vector<Decided>& decided);
@@ -41,6 +45,7 @@ class Schedules {
 
   RunStarter& starter_;
   Timer& timer_;
+  const std::function<bool()>& fires_;
   std::mutex mutex_;
   std::optional<Timer::Key> next_look_;
   std::atomic<std::int64_t> failures_ = 0;

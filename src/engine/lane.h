@@ -9,13 +9,15 @@
 //
 // A store that does not answer must not fill the memory, nor keep callers waiting forever. What waits is bounded, and
 // the rest is refused at once. Items that have waited for the timeout are answered that nothing was done. A commit has
-// the time that the first of its callers has left, or a quarter of the timeout if that is more.
+// the time that the first of its callers has left, or a quarter of the timeout if that is more. Where a store answers,
+// but slower than calls arrive, the bound may be tighter: then what waits can be committed within that time.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -28,6 +30,7 @@
 #include <vector>
 
 #include "core/failure.h"
+#include "core/invariant.h"
 #include "engine/reply.h"
 #include "store/call_deadline.h"
 
@@ -37,6 +40,8 @@ struct LaneLimits {
   Duration timeout = kStoreTimeout;
   std::size_t items = 50'000;  // that wait; or one put() of more
   std::size_t bytes = std::size_t{256} << 20;
+  std::optional<Duration> backlog =
+      std::nullopt;  // what the first that waits may have waited while others are committed
 };
 
 template <class Item, class Outcome>
@@ -47,16 +52,16 @@ class Lane {
 
   // `commit` returns one outcome for each item, or throws. When it throws outcome_unknown and `repeatable`, the same
   // batch is sent again, until the store knows. A batch has at most `max_batch` items, or one put() of more. With
-  // several `committers`, that many calls of `commit` run at once, but a further one only for enough items to make it
+  // several `parallelism`, that many calls of `commit` run at once, but a further one only for enough items to make it
   // worth it. The owner must call expire() regularly.
-  Lane(Commit commit, std::size_t max_batch, bool repeatable, std::size_t committers = 1, std::size_t worth_items = 1,
+  Lane(Commit commit, std::size_t max_batch, bool repeatable, std::size_t parallelism = 1, std::size_t worth_items = 1,
        LaneLimits limits = {})
       : commit_(std::move(commit)),
         max_batch_(max_batch),
         repeatable_(repeatable),
         worth_items_(worth_items),
         limits_(limits) {
-    for (std::size_t i = 0; i < committers; ++i) threads_.emplace_back([this] { run(); });
+    for (std::size_t i = 0; i < parallelism; ++i) threads_.emplace_back([this] { run(); });
   }
 
   ~Lane() { stop(); }
@@ -70,7 +75,8 @@ class Lane {
       if (!stopping_ && has_room(items.size(), bytes)) {
         items_waiting_ += items.size();
         bytes_waiting_ += bytes;
-        waiting_.push_back({std::move(items), std::move(done), bytes, CallDeadline::Clock::now() + limits_.timeout});
+        waiting_.push_back(
+            {std::move(items), std::move(done), bytes, CallDeadline::Clock::now() + limits_.timeout, commits_});
         wake_if_ready();
         return;
       }
@@ -113,6 +119,7 @@ class Lane {
     Done done;
     std::size_t bytes;
     CallDeadline::Instant deadline;
+    std::int64_t commits_before;
   };
 
   // After this many lost outcomes in a row the store is not coming back soon.
@@ -128,6 +135,7 @@ class Lane {
         const auto soonest = CallDeadline::Clock::now() + limits_.timeout / 4;
         const CallDeadline deadline(std::max(groups.front().deadline, soonest));
         outcomes = commit(batch);
+        invariant(outcomes.size() == batch.size(), "a commit gives one outcome for each item");
         ++commits_;
       } catch (...) {
         ++failures_;
@@ -160,6 +168,7 @@ class Lane {
   // The longest time that a busy lane gathers.
   static constexpr std::chrono::microseconds kGather{200};
   static constexpr std::size_t kBusy = 8;  // callers in the last commit
+  static constexpr std::int64_t kCommitsBehind = 4;
   // A commit that takes this long may be waiting for another transaction: it must not hold up the others.
   static constexpr std::chrono::milliseconds kPatience{5};
 
@@ -186,6 +195,7 @@ class Lane {
   // With the lock held, as all below.
   Group take_first() {
     Group group = std::move(waiting_.front());
+    invariant(items_waiting_ >= group.items.size() && bytes_waiting_ >= group.bytes, "what waits has been counted");
     waiting_.pop_front();
     items_waiting_ -= group.items.size();
     bytes_waiting_ -= group.bytes;
@@ -193,7 +203,16 @@ class Lane {
   }
 
   bool has_room(std::size_t items, std::size_t bytes) const {
-    return waiting_.empty() || (items_waiting_ + items <= limits_.items && bytes_waiting_ + bytes <= limits_.bytes);
+    if (waiting_.empty()) return true;
+    return items_waiting_ + items <= limits_.items && bytes_waiting_ + bytes <= limits_.bytes && !is_behind();
+  }
+
+  // More waits than the commits that go on take away. A single commit that hangs says nothing about that.
+  bool is_behind() const {
+    if (!limits_.backlog) return false;
+    const Group& first = waiting_.front();
+    const auto waited = CallDeadline::Clock::now() - (first.deadline - limits_.timeout);
+    return waited > *limits_.backlog && commits_ - first.commits_before >= kCommitsBehind;
   }
 
   bool is_ready() const {

@@ -5,6 +5,7 @@
 #include <future>
 #include <latch>
 #include <optional>
+#include <semaphore>
 #include <thread>
 
 namespace hapax {
@@ -179,6 +180,12 @@ TEST(Lane, TellsEveryCallerOfAFailureAndGoesOn) {
   EXPECT_EQ(lane.failures(), 1);
 }
 
+TEST(Lane, CommitThatLeavesOutAnItemAnswersNobodyWithAnothersOutcome) {
+  IntLane lane([](std::span<const int> items) { return doubled(items.first(items.size() - 1)); }, 100, true);
+  EXPECT_THROW(put_and_wait(lane, {1, 2}), Failure);
+  EXPECT_EQ(lane.failures(), 1);
+}
+
 // A store that does not answer until it is told to, and callers who wait for it.
 class StuckLane : public ::testing::Test {
  protected:
@@ -241,6 +248,39 @@ TEST_F(StuckLane, RefusesAtOnceWhatIsMoreThanItMayKeep) {
   EXPECT_EQ(too_large.get(), Failure::Code::unavailable);
   const auto small = put({4}, 1000);
   EXPECT_FALSE(is_answered(small));
+}
+
+// Commits one item each time it is told to.
+TEST(Lane, RefusesWhatCommitsThatGoOnDoNotCatchUpWith) {
+  std::counting_semaphore<> go(0);
+  IntLane lane(
+      [&](std::span<const int> items) {
+        go.acquire();
+        return doubled(items);
+      },
+      1, true, 1, 1, LaneLimits{.backlog = Duration(0)});
+  std::vector<std::future<std::vector<int>>> answers;
+  const auto put = [&] {
+    auto promise = std::make_shared<std::promise<std::vector<int>>>();
+    answers.push_back(promise->get_future());
+    lane.put({1}, [promise](Answer<std::vector<int>> answer) {
+      try {
+        promise->set_value(std::move(answer).get());
+      } catch (...) {
+        promise->set_exception(std::current_exception());
+      }
+    });
+  };
+  for (int i = 0; i < 8; ++i) put();  // while the first is committed, which takes long: nothing is behind yet
+  go.release(4);
+  answers[3].wait();
+  put();  // the last have waited for four commits
+  EXPECT_THROW(answers.back().get(), Failure);
+  go.release(4);
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_THAT(answers[i].get(), ElementsAre(2));
+  go.release(1);
+  put();
+  EXPECT_THAT(answers.back().get(), ElementsAre(2));
 }
 
 TEST(Lane, TakesOnePutThatIsLargerThanItsBounds) {

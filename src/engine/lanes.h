@@ -16,8 +16,9 @@ namespace hapax {
 inline std::size_t bytes_of(const std::optional<std::string>& text) { return text ? text->size() : 0; }
 inline std::size_t bytes_of(const Submission& submission) { return submission.execution.input.size(); }
 inline std::size_t bytes_of(const Report& report) {
-  const auto* completed = std::get_if<Report::Completed>(&report.outcome);
-  return completed ? bytes_of(completed->result) : 0;
+  if (const auto* completed = std::get_if<Report::Completed>(&report.outcome)) return bytes_of(completed->result);
+  const auto* failed = std::get_if<Report::Failed>(&report.outcome);
+  return failed ? static_cast<std::size_t>(failed->error.payload_bytes()) : 0;
 }
 inline std::size_t bytes_of(const Turn& turn) {
   std::size_t bytes = 0;
@@ -45,8 +46,10 @@ class Lanes {
     Lane<Turn, TurnOutcome>::Commit turns;
   };
 
-  Lanes(Commits commits, const Store::Committers& at_once, const LaneLimits& limits)
-      : submit(std::move(commits.submit), kMaxCommit, true, at_once.submit, at_once.worth_items, limits),
+  Lanes(Commits commits, const Store::Parallelism& at_once, const LaneLimits& limits,
+        std::optional<Duration> submit_backlog)
+      : submit(std::move(commits.submit), kMaxCommit, true, at_once.submit, at_once.worth_items,
+               with_backlog(limits, submit_backlog)),
         finish(std::move(commits.finish), kMaxCommit, true, 1, 1, limits),
         extend(std::move(commits.extend), kMaxCommit, true, 1, 1, limits),
         control(std::move(commits.control), kMaxCommit, true, 1, 1, limits),
@@ -79,6 +82,11 @@ class Lanes {
   Lane<Turn, TurnOutcome> turns;
 
  private:
+  static LaneLimits with_backlog(LaneLimits limits, std::optional<Duration> backlog) {
+    limits.backlog = backlog;
+    return limits;
+  }
+
   // A larger commit no longer gets cheaper per item, but keeps the others waiting longer.
   static constexpr std::size_t kMaxCommit = 512;
 };

@@ -59,13 +59,13 @@ Schedule schedule_of(const CronTrigger& trigger) {
 
 }  // namespace
 
-LocalActivities::LocalActivities(Engine& engine, Store& store, const SettingsBook& settings,
+LocalActivities::LocalActivities(Engine& engine, Store& store, const KnownSettings& settings,
                                  const EngineOptions& options, DeclareQueue declare_queue)
     : store_(store),
       options_(options),
       declare_queue_(std::move(declare_queue)),
       starter_(engine, store, settings, LaneLimits{.timeout = options.store_timeout}),
-      schedules_(starter_, timer_),
+      schedules_(starter_, timer_, options_.fires),
       delivery_(starter_),
       task_lists_(engine, settings, timer_) {}
 
@@ -383,7 +383,7 @@ void LocalActivities::backfill(const std::string& name_space, const std::string&
     if (!firing.start) continue;
     places.push_back(answer.size() - 1);
     started.push_back(firing.run);
-    requests.push_back(run_request(id, record->settings, firing.run.occurrence, {}));
+    requests.push_back(run_request(id, record->settings, firing.run.occurrence, {.scheduled_for = firing.run.at}));
     if (firing.again) requests.back().reuse = Reuse::allow_closed;
   }
   start_and_record(name_space, std::move(requests), std::move(started),

@@ -20,7 +20,7 @@ class LocalActivities final : public Activities {
  public:
   // `declare_queue` makes the queue known to all who share the store, in that namespace.
   using DeclareQueue = std::function<void(const std::string& name_space, const std::string& queue)>;
-  LocalActivities(Engine& engine, Store& store, const SettingsBook& settings, const EngineOptions& options,
+  LocalActivities(Engine& engine, Store& store, const KnownSettings& settings, const EngineOptions& options,
                   DeclareQueue declare_queue);
 
   // Loads the configuration file's activities, and starts firing.
@@ -30,6 +30,8 @@ class LocalActivities final : public Activities {
   void settings_changed();
   // Answers what has waited too long for the store.
   void expire() { starter_.expire(); }
+  // Fires what is due now.
+  void clock_moved() { schedules_.look(); }
   // The store was replaced: it may not have the file's activities, and others may be due.
   void store_replaced();
   std::int64_t failures() const { return schedules_.failures(); }

@@ -28,6 +28,10 @@ StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
                 .run_retention = options_.workflow_retention},
                [this](const Effects& effects) { spread(effects); }),
       results_(*store_, timer_, reader_),
+      updates_(*store_, reader_,
+               [this](ControlRequest request, Reply<ControlOutcome> reply) {
+                 put_control(std::move(request), std::move(reply));
+               }),
       claims_(*store_, timer_,
               {.handed_out = [this](const std::vector<Claimed>& claimed) { handed_out(claimed); },
                .give_back = [this](const std::vector<Claimed>& claimed) { give_back(claimed); }},
@@ -37,7 +41,7 @@ StoreEngine::StoreEngine(std::shared_ptr<Store> store, EngineOptions options)
               .extend = [this](std::span<const Extension> batch) { return store_->extend(batch); },
               .control = [this](std::span<const ControlRequest> batch) { return commit_controls(batch); },
               .turns = [this](std::span<const Turn> batch) { return commit_resolved(batch); }},
-             store_->committers(), limits_),
+             store_->parallelism(), limits_, options_.submit_backlog),
       activities_(*this, *store_, settings_, options_, [this](const std::string& name_space, const std::string& queue) {
         declare_queue(name_space, queue);
       }) {
@@ -56,6 +60,7 @@ void StoreEngine::stop(Duration grace) {
   activities_.stop();
   claims_.stop();
   results_.stop();
+  updates_.stop();
   lanes_.stop();
   sweep_timer_.stop();
   reader_.stop();
@@ -77,11 +82,12 @@ void StoreEngine::expire() {
 void StoreEngine::spread(const Effects& effects) {
   if (effects.empty()) return;
   Announcements ready;
-  for (const Closed& closed : effects.closed) {
+  for (const Changed& closed : effects.closed) {
     results_.closed(closed.id);
+    if (closed.kind == Kind::workflow) updates_.may_be_answered(closed.id);
     if (closed.kind == Kind::task) ready[{closed.name_space, closed.queue, closed.kind}] += 1;  // its place is free
   }
-  for (const Closed& each : effects.ready) ready[{each.name_space, each.queue, each.kind}] += 1;
+  for (const Changed& each : effects.ready) ready[{each.name_space, each.queue, each.kind, each.type}] += 1;
   announce(ready);
   if (effects.next_due) sweeper_.due_by(*effects.next_due);
 }
@@ -106,10 +112,17 @@ void StoreEngine::refresh() {
     if (store_->is_replaced()) begin_anew();
     reload_settings();
     results_.look_again();
+    updates_.look_again();
   } catch (const std::exception& failure) {
     spdlog::warn("reading what another process changed: {}", failure.what());
     if (store_->is_replaced()) reader_.after(kReopenPause, [this] { changed_elsewhere(); });
   }
+}
+
+void StoreEngine::clock_moved() {
+  sweeper_.sweep();
+  activities_.clock_moved();
+  claims_.announce_everywhere();
 }
 
 // Until reopen() the store answers nothing. What was known of it goes before that; what follows is as for a new one.

@@ -79,9 +79,9 @@ class LocalEngineTest : public ::testing::Test {
     while (engine_->counters().waiting_claims != count) std::this_thread::yield();
   }
 
-  FinishOutcome finish(const Execution& execution, std::variant<Report::Completed, Report::Failed> outcome) {
+  FinishOutcome finish(const Execution& execution, const decltype(Report::outcome)& outcome) {
     std::vector<Report> reports;
-    reports.push_back({{execution.id, execution.attempt, *execution.lease_secret}, std::move(outcome)});
+    reports.push_back({{execution.id, execution.attempt, *execution.lease_secret}, outcome});
     return await<std::vector<FinishOutcome>>([&](auto reply) { engine_->finish(std::move(reports), std::move(reply)); })
         .at(0);
   }
@@ -368,7 +368,7 @@ TEST_F(LocalEngineTest, ADefaultIdentityNeverMergesSteps) {
     EXPECT_FALSE(accepted(task(type)).created);
     const std::vector<Event> steps = run_steps({task(type), task(type)});
     EXPECT_NE(steps.at(0).execution, steps.at(1).execution);
-    for (const Event& step : steps) EXPECT_FALSE(stands_for_before(step));
+    for (const Event& step : steps) EXPECT_FALSE(is_deduplicated(step));
   }
 }
 
@@ -382,14 +382,14 @@ TEST_F(LocalEngineTest, AStepFollowsTheIdentityThatItsTypeStates) {
     const ExecutionId before = accepted(task(type)).execution.id;
     for (const Event& step : run_steps({task(type), task(type)})) {
       EXPECT_EQ(step.execution, before);
-      EXPECT_TRUE(stands_for_before(step));
+      EXPECT_TRUE(is_deduplicated(step));
     }
   }
   SubmitRequest named = task("unknown");
   named.identity = Strategy::strict;  // by the step itself
   const std::vector<Event> steps = run_steps({named, named});
-  EXPECT_FALSE(stands_for_before(steps.at(0)));
-  EXPECT_TRUE(stands_for_before(steps.at(1)));
+  EXPECT_FALSE(is_deduplicated(steps.at(0)));
+  EXPECT_TRUE(is_deduplicated(steps.at(1)));
 }
 
 // Counts how often request keys are cleaned up.

@@ -16,6 +16,10 @@ void StoreEngine::control(ControlRequest request, Reply<ControlOutcome> reply) {
     unknown.kind = ControlOutcome::Kind::not_found;
     return reply(std::move(unknown));
   }
+  put_control(std::move(request), std::move(reply));
+}
+
+void StoreEngine::put_control(ControlRequest request, Reply<ControlOutcome> reply) {
   resolve_control(request, options_, ids_.next(store_->now()));
   std::vector<ControlRequest> requests;
   requests.push_back(std::move(request));
@@ -47,6 +51,15 @@ std::optional<Execution> StoreEngine::find(const std::string& name_space, const 
     throw Failure(failure.code(), fmt::format("{}: {}", id.to_string(), failure.what()),
                   fmt::format("What is stored of {} cannot be read: restore it from a backup.", id.to_string()));
   }
+}
+
+std::optional<Why> StoreEngine::why(const std::string& name_space, const ExecutionId& id) {
+  return store_->why(name_space, id);
+}
+
+std::optional<Why> StoreEngine::why_workflow(const std::string& name_space, const std::string& workflow_id) {
+  const auto run = find_workflow(name_space, workflow_id);
+  return run ? store_->why(name_space, run->id) : std::nullopt;
 }
 
 Page StoreEngine::list(const ListFilter& filter) {

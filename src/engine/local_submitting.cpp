@@ -25,6 +25,8 @@ void StoreEngine::submit(const std::string& name_space, std::vector<SubmitReques
     }
     auto& accepted = std::get<ResolvedSubmission>(resolved);
     pending.push_back({i, Asked(accepted)});
+    Submission& submission = accepted.submission;
+    if (submission.run_here) submission.run_here->secret = run_here_secret(store_->identity(), submission);
     submissions.push_back(std::move(accepted.submission));
   }
   if (submissions.empty()) return reply(std::move(results));
@@ -49,6 +51,10 @@ void StoreEngine::submit(const std::string& name_space, std::vector<SubmitReques
 
 SubmitResult StoreEngine::submit_through(const std::string& name_space, SubmitRequest request,
                                          const StoreIt& store_it) {
+  if (request.run_here) {
+    return to_refusal(
+        InvalidField("/run_here", "is not for a submission in your own transaction: it has no claim yet"));
+  }
   auto resolved = resolve(name_space, std::move(request), settings_, options_, ids_.next(store_->now()));
   if (auto* refusal = std::get_if<Refusal>(&resolved)) return std::move(*refusal);
   const auto& accepted = std::get<ResolvedSubmission>(resolved);
@@ -65,6 +71,7 @@ std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submi
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const SubmitOutcome& outcome = outcomes[i];
     if (submissions[i].dry_run) continue;
+    if (outcome.claimed) handed_out({{outcome.execution, {}}});
     switch (outcome.kind) {
       case SubmitOutcome::Kind::duplicate: ++deduplicated_; continue;
       case SubmitOutcome::Kind::conflict:
@@ -74,7 +81,9 @@ std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submi
     // One that is delayed counts too: whoever waits must learn when to look again.
     const Execution& created = outcome.execution;
     if (created.kind == Kind::workflow && created.status == Status::pending) results_.created_run(created, mark);
-    if (!handed.contains(created.id)) ready[{created.name_space, created.queue, created.kind}] += 1;
+    if (!handed.contains(created.id) && !outcome.claimed) {
+      ready[{created.name_space, created.queue, created.kind, created.type}] += 1;
+    }
     if (const auto due = outcome.execution.due_at()) sweeper_.due_by(*due);
     if (outcome.superseded) {
       results_.closed(*outcome.superseded);

@@ -84,7 +84,8 @@ void StoreEngine::count_finished(const FinishOutcome& outcome, Announcements& re
     ++leases_lost_;
     return;
   }
-  (outcome.status == Status::completed ? completed_ : failed_attempts_) += 1;
+  if (outcome.status == Status::completed) ++completed_;
+  if (outcome.status != Status::completed && !outcome.snoozed) ++failed_attempts_;
   const bool makes_room = !is_closed(outcome.status) || outcome.had_concurrency_key;
   (makes_room ? ready : left)[{outcome.name_space, outcome.queue}] += 1;
 }

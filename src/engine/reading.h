@@ -19,6 +19,9 @@ class ReadVerbs {
                                                Reply<std::optional<Execution>> reply) = 0;
 
   virtual std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) = 0;
+  // Why it does not run, or how it ended; of a workflow, of its latest run. Nothing if unknown.
+  virtual std::optional<Why> why(const std::string& name_space, const ExecutionId& id) = 0;
+  virtual std::optional<Why> why_workflow(const std::string& name_space, const std::string& workflow_id) = 0;
   virtual Page list(const ListFilter& filter) = 0;
 
   // The identity that a submission of this type with this key has; the scope as the type has it unless given. The

@@ -47,7 +47,7 @@ class FragileStore final : public ForwardingStore {
   int reopened() const { return reopened_; }
 
   void watch(std::function<void()> on_change) override { on_change_ = std::move(on_change); }
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, WaitingClaims& waiters) override {
     return now_there()->submit(submissions, waiters);
   }
   std::vector<SettingDocument> settings() override { return now_there()->settings(); }

@@ -22,7 +22,7 @@ struct Starting {
   Reply<std::vector<SubmitResult>> reply;
 };
 
-RunStarter::RunStarter(Engine& engine, Store& store, const SettingsBook& settings, LaneLimits limits)
+RunStarter::RunStarter(Engine& engine, Store& store, const KnownSettings& settings, LaneLimits limits)
     : engine_(engine),
       store_(store),
       settings_(settings),

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/known_settings.h"
 #include "engine/lane.h"
-#include "engine/settings_book.h"
 #include "store/store.h"
 
 namespace hapax {
 
 class RunStarter {
  public:
-  RunStarter(Engine& engine, Store& store, const SettingsBook& settings, LaneLimits limits);
+  RunStarter(Engine& engine, Store& store, const KnownSettings& settings, LaneLimits limits);
 
   // In batches of any size. The results are in the order of the requests.
   void start(const std::string& name_space, std::vector<SubmitRequest> requests,
@@ -34,7 +34,7 @@ class RunStarter {
 
   Engine& engine_;
   Store& store_;
-  const SettingsBook& settings_;
+  const KnownSettings& settings_;
   Lane<ActivityRun, ActivityRun> ledger_;
 };
 

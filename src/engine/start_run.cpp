@@ -23,16 +23,23 @@ void add_member(Json& object, std::string name, Json value) {
   object.members.emplace_back(std::move(name), std::move(value));
 }
 
-// The activity's input, with the firing's data added as a member. An input that is not an object moves into one.
+// The activity's input, with the firing's data added as members. An input that is not an object moves into one for a
+// window or an event; for the scheduled time alone it stays as it is.
 Json input_of(const std::optional<std::string>& configured, const FiringInput& firing) {
   Json input;
   if (configured) input = parse_json(*configured);
-  if (!firing.window && !firing.event) return input;
+  const bool takes_members = !configured || input.is(Json::Kind::object);
+  if (!firing.window && !firing.event && !(firing.scheduled_for && takes_members)) return input;
   if (!input.is(Json::Kind::object)) {
     Json object;
     object.kind = Json::Kind::object;
     if (configured) add_member(object, "input", std::move(input));
     input = std::move(object);
+  }
+  if (firing.scheduled_for) {
+    JsonWriter writer;
+    writer.string(format_time(*firing.scheduled_for));
+    add_member(input, "scheduled_for", parse_json(writer.text()));
   }
   if (firing.window) {
     JsonWriter writer;
@@ -56,6 +63,14 @@ Json task_list_input(const std::vector<ActivitySettings::Task>& tasks, const Fir
   return parse_json(writer.text());
 }
 
+// As input_of() has it: the event is a member.
+Json signal_input(const ActivitySettings::Signal& signal, const FiringInput& firing) {
+  JsonWriter writer;
+  writer.begin_object().key("signal").begin_object();
+  writer.key("workflow_id").string(signal.workflow_id).key("name").string(signal.name);
+  return input_of(writer.end_object().end_object().take(), firing);
+}
+
 }  // namespace
 
 SubmitRequest run_request(std::string_view activity, const ActivitySettings& settings, std::string_view occurrence,
@@ -69,6 +84,10 @@ SubmitRequest run_request(std::string_view activity, const ActivitySettings& set
     request.type = workflow->type;
     request.queue = workflow->queue;
     request.input = input_of(workflow->input, firing);
+  } else if (const auto* signal = std::get_if<ActivitySettings::Signal>(&settings.start)) {
+    request.type = kSignalType;
+    request.queue = kTaskListQueue;
+    request.input = signal_input(*signal, firing);
   } else {
     request.type = kTaskListType;
     request.queue = kTaskListQueue;

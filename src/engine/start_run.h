@@ -14,10 +14,13 @@ namespace hapax {
 // The workflow that runs an activity's list of tasks, and its queue. The engine itself runs its turns: see task_list.h.
 inline constexpr std::string_view kTaskListType = "hapax.tasks";
 inline constexpr std::string_view kTaskListQueue = "hapax.activities";
+// The workflow that sends an activity's signal, in the same queue: see event_signal.h.
+inline constexpr std::string_view kSignalType = "hapax.signal";
 
 // What a run sees of its firing, besides the activity's input.
 struct FiringInput {
-  std::optional<Window> window;
+  std::optional<Time> scheduled_for = std::nullopt;
+  std::optional<Window> window = std::nullopt;
   const CloudEvent* event = nullptr;
 };
 

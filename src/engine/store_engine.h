@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "engine/claim.h"
+#include "engine/known_settings.h"
 #include "engine/lanes.h"
 #include "engine/local_activities.h"
 #include "engine/local_engine.h"
 #include "engine/readiness.h"
-#include "engine/settings_book.h"
 #include "engine/sweep.h"
 #include "engine/timer.h"
+#include "engine/update.h"
 #include "engine/wait_closed.h"
 
 namespace hapax {
@@ -36,6 +37,9 @@ class StoreEngine final : public LocalEngine {
   void commit_turns(std::vector<TurnRequest> turns, Reply<std::vector<TurnOutcome>> reply) override;
   std::optional<Execution> begin_within_turn(const Execution& run, const TurnWorker& worker,
                                              TurnRequest::Command& command) override;
+  StepsWithinTurns steps_within_turns(const std::string& name_space, const std::vector<std::string>& queues,
+                                      const std::vector<std::string>& types) override;
+  std::shared_ptr<Waiting> update(UpdateRequest request, Duration wait, Reply<UpdateOutcome> reply) override;
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                        Reply<std::optional<Execution>> reply) override;
   std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id, Duration wait,
@@ -44,7 +48,10 @@ class StoreEngine final : public LocalEngine {
   std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) override;
   std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                              std::int32_t limit) override;
+  std::optional<Values> values(const std::string& name_space, const std::string& workflow_id) override;
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override;
+  std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override;
+  std::optional<Why> why_workflow(const std::string& name_space, const std::string& workflow_id) override;
   Page list(const ListFilter& filter) override;
   std::optional<FoundIdentity> find_identity(const std::string& name_space, const std::string& type,
                                              const std::optional<Scope>& scope, const std::optional<std::string>& queue,
@@ -66,6 +73,7 @@ class StoreEngine final : public LocalEngine {
   EngineCounters counters() override;
   std::vector<QueueCount> queue_counts() override { return store_->count(std::nullopt); }
   void stop(Duration grace = std::chrono::seconds(5)) override;
+  void clock_moved() override;
   SubmitResult submit_through(const std::string& name_space, SubmitRequest request, const StoreIt& store_it) override;
 
  private:
@@ -73,6 +81,7 @@ class StoreEngine final : public LocalEngine {
 
   std::vector<SubmitOutcome> commit_submissions(std::span<const Submission> submissions);
   std::vector<FinishOutcome> commit_reports(std::span<const Report> reports);
+  void put_control(ControlRequest request, Reply<ControlOutcome> reply);
   std::vector<ControlOutcome> commit_controls(std::span<const ControlRequest> requests);
   std::vector<TurnOutcome> commit_resolved(std::span<const Turn> turns);
   void count_finished(const FinishOutcome& outcome, Announcements& ready, Announcements& left);
@@ -94,7 +103,7 @@ class StoreEngine final : public LocalEngine {
   const LaneLimits limits_{.timeout = options_.store_timeout};
   const std::shared_ptr<Store> store_;
   IdGenerator ids_;
-  SettingsBook settings_;
+  KnownSettings settings_;
   std::mutex reload_mutex_;
 
   std::atomic<std::int64_t> submitted_ = 0, deduplicated_ = 0, conflicts_ = 0, claimed_ = 0, completed_ = 0,
@@ -111,6 +120,7 @@ class StoreEngine final : public LocalEngine {
   Timer sweep_timer_;  // sweeps and cleanups, which may take a while
   Sweeper sweeper_;
   ResultDesk results_;
+  UpdateDesk updates_;
   ClaimDesk claims_;
   Lanes lanes_;
   LocalActivities activities_;

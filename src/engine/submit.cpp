@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/canonical_json.h"
 #include "core/json_writer.h"
 #include "engine/check_request.h"
@@ -146,12 +148,12 @@ std::string to_json(const std::vector<std::string>& tags) {
 
 }  // namespace
 
-std::string queue_of(const std::string& name_space, const SubmitRequest& request, const SettingsBook& settings) {
+std::string queue_of(const std::string& name_space, const SubmitRequest& request, const KnownSettings& settings) {
   return queue_of(request, settings.type(name_space, request.type));
 }
 
 std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space, SubmitRequest request,
-                                                  const SettingsBook& settings, const EngineOptions& options,
+                                                  const KnownSettings& settings, const EngineOptions& options,
                                                   const ExecutionId& id, Submitter submitter) {
   try {
     check(request);
@@ -194,6 +196,7 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
   submission.delay = request.delay.value_or(Duration(0));
   submission.dry_run = request.dry_run;
   submission.brief = request.brief;
+  if (request.run_here) submission.run_here = {std::move(request.run_here->worker), request.run_here->lease, {}};
   if (request.deadline) {
     if (const auto* at = std::get_if<Time>(&*request.deadline)) execution.deadline_at = *at;
     if (const auto* after = std::get_if<Duration>(&*request.deadline)) submission.deadline = *after;
@@ -213,7 +216,7 @@ std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space,
 
 std::optional<FoundIdentity> find_key(Store& store, const std::string& name_space, const std::string& type,
                                       const std::optional<Scope>& scope, const std::optional<std::string>& queue,
-                                      const std::string& key, const SettingsBook& settings) {
+                                      const std::string& key, const KnownSettings& settings) {
   const TypeSettings in_force = settings.type(name_space, type);
   const std::string in_queue = queue ? *queue : in_force.queue.value_or("default");
   const IdentityParts parts{.name_space = name_space,
@@ -223,6 +226,18 @@ std::optional<FoundIdentity> find_key(Store& store, const std::string& name_spac
   return store.find_identity_in(name_scope(parts.scope, type, in_queue), hash_key(parts, key));
 }
 
+LeaseSecret run_here_secret(std::string_view store_identity, const Submission& submission) {
+  static const std::string process = LeaseToken{{}, 1, LeaseSecret::generate()}.to_string();
+  JsonWriter material;
+  material.begin_array().string("hapax/run_here");
+  material.string(store_identity.empty() ? process : store_identity);  // what is in memory ends with this process
+  material.string(submission.execution.id.to_string()).string(submission.run_here->worker).end_array();
+  const Digest digest = sha256(material.take());
+  LeaseSecret secret;
+  std::copy_n(digest.begin(), secret.bytes.size(), secret.bytes.begin());
+  return secret;
+}
+
 Asked::Asked(const ResolvedSubmission& resolved)
     : on_duplicate(resolved.on_duplicate),
       id(resolved.submission.execution.id),
@@ -230,7 +245,7 @@ Asked::Asked(const ResolvedSubmission& resolved)
       input_hash(resolved.submission.execution.input_hash),
       dry_run(resolved.submission.dry_run) {}
 
-SubmitResult answer(SubmitOutcome outcome, const Asked& asked) {
+SubmitResult answer(SubmitOutcome&& outcome, const Asked& asked) {
   if (outcome.execution.damaged) {
     Refusal refusal;
     refusal.code = Refusal::Code::store_corrupt;
@@ -242,13 +257,14 @@ SubmitResult answer(SubmitOutcome outcome, const Asked& asked) {
   }
   if (outcome.kind == SubmitOutcome::Kind::conflict) return conflict(std::move(outcome.execution), asked);
   const bool created = outcome.kind == SubmitOutcome::Kind::created;
-  if (!created && asked.on_duplicate == OnDuplicate::error) {
+  if (!created && !outcome.claimed && asked.on_duplicate == OnDuplicate::error) {
     Refusal refusal = already(std::move(outcome.execution));
     refusal.result_omitted = outcome.omitted && refusal.code == Refusal::Code::task_already_completed;
     return refusal;
   }
   Receipt receipt;
   receipt.created = created;
+  receipt.claimed = outcome.claimed;
   receipt.result_expired = outcome.purged;
   receipt.result_omitted = outcome.omitted;
   receipt.dry_run = asked.dry_run;

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "engine/engine.h"
+#include "engine/known_settings.h"
 #include "engine/local_engine.h"
-#include "engine/settings_book.h"
 
 namespace hapax {
 
@@ -20,16 +21,20 @@ enum class Submitter : std::uint8_t { caller, workflow };  // workflow: it is a 
 
 // Decides queue, identity, policies and limits: first the request, then the type, the queue, the server.
 std::variant<ResolvedSubmission, Refusal> resolve(const std::string& name_space, SubmitRequest request,
-                                                  const SettingsBook& settings, const EngineOptions& options,
+                                                  const KnownSettings& settings, const EngineOptions& options,
                                                   const ExecutionId& id, Submitter submitter = Submitter::caller);
 
 // The queue that it decides for.
-std::string queue_of(const std::string& name_space, const SubmitRequest& request, const SettingsBook& settings);
+std::string queue_of(const std::string& name_space, const SubmitRequest& request, const KnownSettings& settings);
 
 // The identity of a key that the caller gave: in the queue and scope that it names, or those of its type.
 std::optional<FoundIdentity> find_key(Store& store, const std::string& name_space, const std::string& type,
                                       const std::optional<Scope>& scope, const std::optional<std::string>& queue,
-                                      const std::string& key, const SettingsBook& settings);
+                                      const std::string& key, const KnownSettings& settings);
+
+// The secret of the claim that a submission with run_here gets: the same whenever it comes again, and not to be
+// computed by those who know its id but not `store_identity`.
+LeaseSecret run_here_secret(std::string_view store_identity, const Submission& submission);
 
 // The part of a submission that its answer needs.
 struct Asked {
@@ -42,6 +47,6 @@ struct Asked {
   bool dry_run;
 };
 
-SubmitResult answer(SubmitOutcome outcome, const Asked& asked);
+SubmitResult answer(SubmitOutcome&& outcome, const Asked& asked);
 
 }  // namespace hapax

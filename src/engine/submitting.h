@@ -17,6 +17,12 @@ namespace hapax {
 
 // A submission as its caller words it. What is absent, the type's settings decide, then the queue's, then the server's.
 struct SubmitRequest {
+  // Its sender runs the task itself, and gets a claim on it with the receipt.
+  struct RunHere {
+    std::string worker;
+    Duration lease{60'000};
+  };
+
   Kind kind = Kind::task;  // a workflow has its workflow id as its idempotency_key
   std::string type;
   Json input;
@@ -40,7 +46,8 @@ struct SubmitRequest {
   std::optional<std::vector<std::string>> tags;               // for finding it
   bool dry_run = false;
   std::optional<ExecutionId> id;  // a UUIDv7 drawn by the sender; the same id again is the same submission
-  bool brief = false;             // if it is a duplicate, its answer may be without payloads (result_omitted)
+  std::optional<RunHere> run_here;
+  bool brief = false;  // if it is a duplicate, its answer may be without payloads (result_omitted)
 };
 
 // Why a submission is the same as another one, and for how long.
@@ -55,6 +62,7 @@ struct Receipt {
   Execution execution;
   bool result_expired = false;  // the execution was purged: only its id, status and times are left
   bool result_omitted = false;  // the same is told of the execution, which has more: the batch's answer is long enough
+  bool claimed = false;         // by its run_here: the execution is running, under its lease
   std::optional<Match> match;   // absent: always unique
   bool dry_run = false;
 };

@@ -23,6 +23,9 @@ class Sweeper {
 
   void start();
 
+  // Now, on any thread. Sweeps may run at once.
+  void sweep();
+
   // Something ends then: a sweep must run no later.
   void due_by(Time time);
 
@@ -34,7 +37,6 @@ class Sweeper {
   std::int64_t failures() const { return failures_; }
 
  private:
-  void sweep();
   void purge();
   void purge_requests();
   void schedule(std::optional<Time> next_due);

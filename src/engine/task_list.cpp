@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/json_writer.h"
+#include "engine/event_signal.h"
 #include "engine/start_run.h"
 
 namespace hapax {
@@ -151,13 +152,13 @@ void TaskLists::run_turns(const std::string& name_space, const std::vector<Claim
   std::vector<TurnRequest> turns;
   for (const auto& [run, events] : claims) {
     std::vector<Event> history;
-    if (run.type == kTaskListType) {
+    if (run.type == kTaskListType || run.type == kSignalType) {
       for (;;) {
         const auto page = engine_.history(name_space, run.id, history.empty() ? 0 : history.back().no, kHistoryPage);
         history.insert(history.end(), page.begin(), page.end());
         if (page.empty()) break;
       }
-      turns.push_back(task_list_turn(run, history));
+      turns.push_back(run.type == kSignalType ? event_signal_turn(run, history) : task_list_turn(run, history));
     } else {
       TurnRequest turn = turn_of(run, run.run.seen);
       turn.end =

@@ -1,6 +1,6 @@
 // The workflow of an activity that starts a list of tasks. The engine runs its turns itself: the first asks for all the
 // tasks, in one commit, under their deterministic names; the last, when all are closed, says how they ended. Any server
-// takes any turn.
+// takes any turn. So it does for activities that send a signal: see event_signal.h.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "engine/engine.h"
-#include "engine/settings_book.h"
+#include "engine/known_settings.h"
 #include "engine/timer.h"
 
 namespace hapax {
@@ -17,7 +17,7 @@ namespace hapax {
 class TaskLists {
  public:
   // Turns run on the timer's thread.
-  TaskLists(Engine& engine, const SettingsBook& settings, Timer& timer)
+  TaskLists(Engine& engine, const KnownSettings& settings, Timer& timer)
       : engine_(engine), settings_(settings), timer_(timer) {}
 
   // Starts waiting for turns in every namespace that has the queue of task lists, unless it already does.
@@ -30,7 +30,7 @@ class TaskLists {
   void run_turns(const std::string& name_space, const std::vector<Claimed>& claims);
 
   Engine& engine_;
-  const SettingsBook& settings_;
+  const KnownSettings& settings_;
   Timer& timer_;
   std::mutex mutex_;
   bool stopping_ = false;

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "core/canonical_json.h"
-#include "core/transition.h"
+#include "engine/begin_step.h"
 #include "engine/submit.h"
 
 namespace hapax {
@@ -31,22 +31,39 @@ Event refused(std::int32_t step, const Refusal& refusal) {
   return event;
 }
 
+bool may_be_begun(const Submission& submission) {
+  return !submission.execution.identity && !submission.execution.timeout && !submission.deadline &&
+         submission.execution.max_attempts > 0;
+}
+
+// Of a step that a worker elsewhere began. Nothing if the settings do not allow it, or no longer.
+std::optional<Submission> resolve_begun(const std::string& name_space, const TurnRequest::Command& command,
+                                        const KnownSettings& settings, const EngineOptions& options) {
+  if (!command.start || !may_begin_within_turn(*command.start)) return std::nullopt;
+  auto resolved = resolve(name_space, *command.start, settings, options, ExecutionId(), Submitter::workflow);
+  auto* accepted = std::get_if<ResolvedSubmission>(&resolved);
+  if (!accepted || !may_be_begun(accepted->submission)) return std::nullopt;
+  return std::move(accepted->submission);
+}
+
 }  // namespace
 
-Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const EngineOptions& options,
-                  const ExecutionId& id) {
+std::optional<Turn> resolve_turn(TurnRequest request, const KnownSettings& settings, const EngineOptions& options,
+                                 const ExecutionId& id) {
   Turn turn;
   turn.token = request.token;
   turn.name_space = request.name_space;
-  turn.run = std::move(request.run);
+  turn.claimed = std::move(request.run);
   turn.step = std::move(request.step);
   turn.seen = request.seen;
   for (TurnRequest::Command& command : request.commands) {
     Event& event = command.event;
     std::optional<Event> outcome;
     if (command.within_turn) {
-      turn.starts.push_back(
-          {event.step, std::move(command.within_turn->submission), std::move(command.within_turn->begun)});
+      auto& [submission, begun] = *command.within_turn;
+      if (!submission) submission = resolve_begun(request.name_space, command, settings, options);
+      if (!submission) return std::nullopt;
+      turn.starts.push_back({event.step, *std::move(submission), std::move(begun)});
     } else if (command.start) {
       SubmitRequest& start = *command.start;
       start.dry_run = false;
@@ -81,44 +98,51 @@ Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const Engin
 
 namespace {
 
-// As far as its own words go.
-bool may_be_begun(const SubmitRequest& request) {
-  return request.kind == Kind::task && !request.idempotency_key && !request.identity && !request.identity_fields &&
-         !request.run_at && !request.delay && !request.timeout && !request.deadline && !request.concurrency_key;
-}
-
-bool may_be_begun(const Submission& submission) {
-  return !submission.execution.identity && !submission.execution.timeout && !submission.deadline &&
-         submission.execution.max_attempts > 0;
+// Whether steps of these types, or of any, are claimable as soon as they are there, with nothing of the same types
+// before them.
+bool is_free(const std::string& name_space, const std::string& queue, const std::vector<std::string>& types,
+             const KnownSettings& settings, const ClaimDesk& claims) {
+  const QueueSettings limits = settings.queue(name_space, queue);
+  if (limits.paused.value_or(false) || limits.max_running || limits.rate_limit) return false;
+  if (types.empty()) return claims.is_empty({name_space, queue, Kind::task});
+  return std::all_of(types.begin(), types.end(),
+                     [&](const std::string& type) { return claims.is_empty({name_space, queue, Kind::task, type}); });
 }
 
 }  // namespace
 
 std::optional<Execution> begin_within_turn(const Execution& run, const TurnWorker& call, TurnRequest::Command& command,
-                                           const SettingsBook& settings, const EngineOptions& options,
+                                           const KnownSettings& settings, const EngineOptions& options,
                                            const ClaimDesk& claims, Time now) {
-  if (!command.start || !may_be_begun(*command.start) || run.timeout) return std::nullopt;
+  if (!command.start || !may_begin_within_turn(*command.start) || run.timeout) return std::nullopt;
   const std::string queue = queue_of(call.name_space, *command.start, settings);
-  if (std::find(call.queues.begin(), call.queues.end(), queue) == call.queues.end()) return std::nullopt;
-  const QueueSettings limits = settings.queue(call.name_space, queue);
-  if (limits.paused.value_or(false) || limits.max_running || limits.rate_limit) return std::nullopt;
-  if (!claims.is_empty({call.name_space, queue, Kind::task})) return std::nullopt;
-  auto resolved = resolve(call.name_space, *command.start, settings, options, ExecutionId(), Submitter::workflow);
-  if (!std::holds_alternative<ResolvedSubmission>(resolved)) return std::nullopt;
-  Submission& submission = std::get<ResolvedSubmission>(resolved).submission;
-  if (!may_be_begun(submission)) return std::nullopt;
-
-  Execution step = submission.execution;
-  step.id = step_id(run.id, step.type, command.event.step);
-  step.parent = run.id;
-  step.step = command.event.step;
-  step.parent_workflow_id = run.idempotency_key.value_or("");
-  if (!step.headers) step.headers = run.headers;
-  step.created_at = step.run_at = now;
-  const LeaseSecret secret = LeaseSecret::generate();
-  start_attempt(step, call.worker, secret, call.lease, now);
-  command.within_turn = TurnRequest::WithinTurn{std::move(submission), {secret, call.worker, call.lease}};
+  if (std::find(call.queues.begin(), call.queues.end(), queue) == call.queues.end() ||
+      !is_free(call.name_space, queue, {command.start->type}, settings, claims))
+    return std::nullopt;
+  std::optional<Submission> submission = resolve_begun(call.name_space, command, settings, options);
+  if (!submission) return std::nullopt;
+  Execution step = begin_step(submission->execution, run, call, command, now);
+  command.within_turn->submission = std::move(submission);
   return step;
+}
+
+StepsWithinTurns steps_within_turns(const std::string& name_space, const std::vector<std::string>& queues,
+                                    const std::vector<std::string>& claimed_types, const KnownSettings& settings,
+                                    const EngineOptions& options, const ClaimDesk& claims) {
+  constexpr std::size_t kMaxTypes = 200;  // more would take longer than they gain
+  StepsWithinTurns allowed;
+  const std::vector<std::string> types = settings.type_names(name_space);
+  if (types.size() > kMaxTypes) return allowed;
+  for (const std::string& queue : queues) {
+    if (is_free(name_space, queue, claimed_types, settings, claims)) allowed.queues.push_back(queue);
+  }
+  if (allowed.queues.empty()) return allowed;
+  for (const std::string& type : types) {
+    TurnRequest::Command command;
+    command.start.emplace().type = type;
+    if (!resolve_begun(name_space, command, settings, options)) allowed.except_types.push_back(type);
+  }
+  return allowed;
 }
 
 std::int64_t steps_begun(const Turn& turn) {
@@ -134,7 +158,10 @@ std::int64_t steps_completed(const Turn& turn) {
 void resolve_control(ControlRequest& request, const EngineOptions& options, const ExecutionId& id) {
   request.request_ttl = options.request_ttl;
   std::string parameters;
-  if (request.action == ControlRequest::Action::signal) {
+  if (request.action == ControlRequest::Action::cancel && request.asks) {
+    parameters = fmt::format("request {} {}", request.grace ? format_duration(*request.grace) : "",
+                             request.payload.value_or(""));
+  } else if (request.action == ControlRequest::Action::signal) {
     append_json_string(parameters, request.signal);
     parameters += request.payload ? canonical_json(parse_json(*request.payload)) : "";
   } else if (request.action == ControlRequest::Action::fork) {

@@ -7,22 +7,26 @@
 
 #include "engine/claim.h"
 #include "engine/engine.h"
+#include "engine/known_settings.h"
 #include "engine/local_engine.h"
-#include "engine/settings_book.h"
 #include "engine/wait_closed.h"
 
 namespace hapax {
 
 // The turn with every setting of its tasks and children decided. A step that the rules refuse has failed at once. `id`
-// is for the next run, if the workflow continues as new.
-Turn resolve_turn(TurnRequest request, const SettingsBook& settings, const EngineOptions& options,
-                  const ExecutionId& id);
+// is for the next run, if the workflow continues as new. Nothing if a step was begun within it that may not begin so.
+std::optional<Turn> resolve_turn(TurnRequest request, const KnownSettings& settings, const EngineOptions& options,
+                                 const ExecutionId& id);
 
 // A task that a turn asks for as an execution whose first attempt is running, and what the turn's commit is to say of
 // it. Nothing if anything but its turn decides when it is claimed.
 std::optional<Execution> begin_within_turn(const Execution& run, const TurnWorker& call, TurnRequest::Command& command,
-                                           const SettingsBook& settings, const EngineOptions& options,
+                                           const KnownSettings& settings, const EngineOptions& options,
                                            const ClaimDesk& claims, Time now);
+// What the same rules allow a worker elsewhere.
+StepsWithinTurns steps_within_turns(const std::string& name_space, const std::vector<std::string>& queues,
+                                    const std::vector<std::string>& types, const KnownSettings& settings,
+                                    const EngineOptions& options, const ClaimDesk& claims);
 std::int64_t steps_begun(const Turn& turn);
 std::int64_t steps_completed(const Turn& turn);  // of those
 

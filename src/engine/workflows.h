@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +20,7 @@ namespace hapax {
 struct TurnRequest {
   // A task that its worker began before the turn was committed: see WorkflowVerbs::begin_within_turn().
   struct WithinTurn {
-    Submission submission;
+    std::optional<Submission> submission;  // absent: of a worker elsewhere; it follows from `start`
     Turn::Begun begun;
   };
   struct Command {
@@ -49,6 +50,36 @@ struct TurnWorker {
   Duration lease{60'000};
 };
 
+// What workers elsewhere may begin within their turns, without asking for each step. It comes with the claim of a turn,
+// and is good for a moment.
+struct StepsWithinTurns {
+  std::vector<std::string> queues;        // whose steps may begin
+  std::vector<std::string> except_types;  // but not those of these types
+};
+
+// A signal that the code answers.
+struct UpdateRequest {
+  std::string name_space;
+  std::string workflow_id;
+  std::string name;
+  std::string request_key;
+  std::optional<std::string> payload = std::nullopt;  // JSON
+};
+
+struct UpdateOutcome {
+  enum class State : std::uint8_t {
+    pending,   // not yet
+    answered,  // with `result`
+    refused,   // with `error`
+    closed     // the workflow was closed before it answered
+  };
+
+  ControlOutcome delivery;  // the rest counts where it is done
+  State state = State::pending;
+  std::optional<std::string> result = std::nullopt;  // JSON
+  std::optional<AttemptError> error = std::nullopt;
+};
+
 class WorkflowVerbs {
  public:
   virtual ~WorkflowVerbs() = default;
@@ -65,10 +96,24 @@ class WorkflowVerbs {
     return std::nullopt;
   }
 
+  // The same rules for a worker that this engine serves from afar, about the queues and types that it claims; no types:
+  // any.
+  virtual StepsWithinTurns steps_within_turns(const std::string& /*name_space*/,
+                                              const std::vector<std::string>& /*queues*/,
+                                              const std::vector<std::string>& /*types*/) {
+    return {};
+  }
+
   // The latest run of a workflow, and a run's events after that one.
   virtual std::optional<Execution> find_workflow(const std::string& name_space, const std::string& workflow_id) = 0;
   virtual std::vector<Event> history(const std::string& name_space, const ExecutionId& run, std::int64_t after,
                                      std::int32_t limit) = 0;
+  // What its latest run has published, by name: JSON. Nothing if there is no such workflow.
+  using Values = std::map<std::string, std::string>;
+  virtual std::optional<Values> values(const std::string& name_space, const std::string& workflow_id) = 0;
+  // Delivers an update, once under its request key, and waits for the answer of the code, at most this long. Sent again
+  // under its key, it waits again, and gets the same answer.
+  virtual std::shared_ptr<Waiting> update(UpdateRequest request, Duration wait, Reply<UpdateOutcome> reply) = 0;
   // As ReadVerbs::wait_closed(), over all runs that the workflow continues as.
   virtual std::shared_ptr<Waiting> wait_workflow(const std::string& name_space, const std::string& workflow_id,
                                                  Duration wait, Reply<std::optional<Execution>> reply) = 0;

@@ -15,7 +15,8 @@ struct ClaimCall {
   std::string name_space;
   std::vector<std::string> queues;
   bool tasks = true;
-  bool workflows = false;  // turns of workflows
+  bool workflows = false;               // turns of workflows
+  std::vector<std::string> types = {};  // only of these; empty: of any
   std::int32_t limit = 1;
   std::string worker;
   Duration lease{60'000};

@@ -75,6 +75,12 @@ Response list_response(Engine& engine, ListRequest request) {
   return page_response(page);
 }
 
+Response why_response(const Why& why) {
+  JsonWriter out;
+  wire::write_why(out, why);
+  return json_response(200, out.take());
+}
+
 Response result_response(const Execution& execution) {
   JsonWriter out;
   wire::write_result(out, execution);

@@ -31,6 +31,8 @@ Response submit_response(std::vector<SubmitResult> results);
 // A page of executions, newest first. It reads the store, so it runs on the read pool.
 Response list_response(Engine& engine, ListRequest request);
 
+Response why_response(const Why& why);
+
 // 200 closed, 202 not yet.
 Response result_response(const Execution& execution);
 

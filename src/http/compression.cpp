@@ -48,7 +48,7 @@ class Inflater {
       stream_.avail_out = static_cast<uInt>(out.size() - had);
       const int result = inflate(&stream_, Z_NO_FLUSH);
       const bool full = stream_.avail_out == 0;
-      out.resize(out.size() - stream_.avail_out);
+      out.erase(out.size() - stream_.avail_out);  // GCC 12 warns that a resize might grow it
       if (result == Z_STREAM_END) {
         if (stream_.avail_in == 0) return out;
         // A gzip file is a series of members (RFC 1952).

@@ -9,6 +9,7 @@
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 
+#include "core/invariant.h"
 #include "engine/check_request.h"
 #include "http/call.h"
 #include "http/compression.h"
@@ -300,6 +301,7 @@ void Connection::continue_if_expected() {
 
 void Connection::dispatch() {
   const auto incoming = std::exchange(incoming_, nullptr);
+  invariant(state_ == State::reading, "a request is dispatched once it is read");
   state_ = State::answering;
   received_ = Clock::now();
   deadline_ = received_ + loop_->options().store_timeout + kAnswerMargin;
@@ -398,6 +400,7 @@ void Connection::expire() {
 }
 
 void Connection::write(Response response) {
+  invariant(state_ == State::reading || state_ == State::answering, "each request has one answer");
   state_ = State::writing;
   const auto now = Clock::now();
   loop_->service().metrics().observe(route_, response.status, now - received_);
@@ -452,6 +455,7 @@ void Connection::on_writable() {
 }
 
 void Connection::written() {
+  invariant(state_ == State::writing, "only an answer that is being written ends");
   release_if_large(head_);
   std::string().swap(body_);
   loop_->let_go(std::exchange(held_bytes_, 0));

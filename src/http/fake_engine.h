@@ -112,6 +112,13 @@ class FakeEngine : public Engine {
     return nullptr;
   }
 
+  std::shared_ptr<Waiting> update(UpdateRequest, Duration, Reply<UpdateOutcome> reply) override {
+    UpdateOutcome outcome;
+    outcome.delivery = control_outcome;
+    reply(std::move(outcome));
+    return nullptr;
+  }
+
   std::shared_ptr<Waiting> wait_closed(const std::string& name_space, const ExecutionId& id, Duration wait,
                                        Reply<std::optional<Execution>> reply) override {
     auto found = find(name_space, id);
@@ -120,6 +127,9 @@ class FakeEngine : public Engine {
     return nullptr;
   }
 
+  std::optional<Values> values(const std::string&, const std::string&) override { return std::nullopt; }
+  std::optional<Why> why(const std::string&, const ExecutionId&) override { return std::nullopt; }
+  std::optional<Why> why_workflow(const std::string&, const std::string&) override { return std::nullopt; }
   std::optional<Execution> find(const std::string&, const ExecutionId& id) override {
     block_if(holds_reads);
     if (failure) throw *failure;

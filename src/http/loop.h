@@ -16,6 +16,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "core/invariant.h"
 #include "http/connection.h"
 #include "http/server.h"
 #include "http/service.h"
@@ -57,7 +58,10 @@ class Loop : public std::enable_shared_from_this<Loop> {
   // Bytes of answers that clients do not take at once. If there are too many, the connections whose clients have taken
   // nothing for the longest time are closed.
   void hold(std::size_t bytes, const Connection& latest);
-  void let_go(std::size_t bytes) { held_bytes_ -= bytes; }
+  void let_go(std::size_t bytes) {
+    invariant(bytes <= held_bytes_, "only what is held is let go");
+    held_bytes_ -= bytes;
+  }
 
   boost::asio::io_context& context() { return context_; }
   Service& service() { return service_; }

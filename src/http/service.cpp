@@ -47,6 +47,7 @@ Service::Service(Engine& engine, const ServerOptions& options)
       ready_(engine),
       backend_{engine, pool_, ready_} {
   change_access(options.tokens, options.hosts);
+  add_batch_routes(router_, backend_);
   add_task_routes(router_, backend_);
   add_workflow_routes(router_, backend_);
   add_claim_routes(router_, backend_);

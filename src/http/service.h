@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "http/auth.h"
+#include "http/claimed_runs.h"
 #include "http/hosts.h"
 #include "http/load.h"
 #include "http/message.h"
@@ -25,6 +26,7 @@ struct Backend {
   ReadPool& pool;
   ReadyProbe& ready;
   Metrics* metrics = nullptr;  // set before the first request
+  ClaimedRuns claimed_runs = {};
 };
 
 // A handler that uses the backend.
@@ -33,6 +35,7 @@ inline Handler on(Backend& backend, void (*handler)(Backend&, Request&, const Re
 }
 
 // One per group of routes, in handlers/.
+void add_batch_routes(Router& router, Backend& backend);
 void add_task_routes(Router& router, Backend& backend);
 void add_workflow_routes(Router& router, Backend& backend);
 void add_claim_routes(Router& router, Backend& backend);

@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "open/open_engine.h"
-#include "store/s3/lifecycle.h"
-#include "store/s3/names.h"
-#include "store/s3/probe_bucket.h"
+#include "store/s3/client/lifecycle.h"
+#include "store/s3/client/probe_bucket.h"
+#include "store/s3/documents/names.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace hapax {

@@ -12,8 +12,9 @@
 #include "store/cache/cached_store.h"
 #include "store/memory/memory_store.h"
 #include "store/postgres/postgres_store.h"
-#include "store/s3/s3_objects.h"
+#include "store/s3/client/s3_objects.h"
 #include "store/s3/s3_store.h"
+#include "store/sqlite/living.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace hapax {
@@ -113,7 +114,7 @@ std::unique_ptr<Store> open_store(const std::string& url, OpenStoreOptions optio
 
 Opened open_engine(const std::string& url, OpenEngineOptions options) {
   if (is_server(url)) {
-    return {connect_engine({.url = url, .token = options.token, .name_space = options.name_space}), {}, {}, true};
+    return {connect_engine({.url = url, .token = options.token, .name_space = options.name_space}), {}, {}, {}, true};
   }
   const std::shared_ptr<LocalEngine> engine = start_engine(open_store(url, options.store), std::move(options.engine));
   Opened opened{engine, {}, {}};
@@ -125,6 +126,9 @@ Opened open_engine(const std::string& url, OpenEngineOptions options) {
                                     [&](const Submission& submission, const QueuePolicies& policies) {
                                       return submit_in_transaction(connection, submission, policies, kClock.now());
                                     });
+    };
+    opened.hold_worker = [path = sqlite_path(url)](const std::string& worker) {
+      return sqlite::hold_worker(path, worker);
     };
   } else if (is_postgres(url)) {
     opened.submit_in_postgres = [engine = engine.get(), url](pg_conn* connection, const std::string& name_space,

@@ -43,6 +43,10 @@ struct Opened {
   std::function<SubmitResult(sqlite3*, const std::string& name_space, SubmitRequest)> submit_in;
   std::function<SubmitResult(pg_conn*, const std::string& name_space, SubmitRequest)> submit_in_postgres;
 
+  // Says that a worker of this process lives, as long as what is returned does: if the process dies, its leases are
+  // given back at once. Empty where the store has no such thing.
+  std::function<std::shared_ptr<void>(const std::string& worker)> hold_worker = {};
+
   bool is_remote = false;  // a server's
 };
 

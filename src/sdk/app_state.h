@@ -11,16 +11,34 @@
 #include "open/open_engine.h"
 #include "sdk/declarations.h"
 #include "sdk/errors.h"
+#include "sdk/telling.h"
 
 namespace hapax::detail {
 
-class AppState : public Declarations {
+class AppState : public Declarations, public std::enable_shared_from_this<AppState> {
  public:
-  AppState(Opened opened, std::string name_space) : name_space_(std::move(name_space)), opened_(std::move(opened)) {}
+  AppState(Opened opened, std::string name_space, Telling::Log log = {},
+           std::shared_ptr<std::atomic<int>> working = std::make_shared<std::atomic<int>>(0))
+      : name_space_(std::move(name_space)),
+        telling_(std::move(log)),
+        working_(std::move(working)),
+        opened_(std::make_unique<const Opened>(std::move(opened))) {}
+  ~AppState() {
+    if (is_forked()) (void)opened_.release();  // its threads are in the parent: nothing could end them here
+  }
 
-  Engine& engine() const { return *opened_.engine; }
-  const Opened& opened() const { return opened_; }
-  bool is_remote() const { return opened_.is_remote; }
+  // Throws Error in a process that was forked from the one that opened it, and in the code of a workflow.
+  void check_usable() const;
+
+  Engine& engine() const {
+    check_usable();
+    return *opened_->engine;
+  }
+  const Opened& opened() const {
+    check_usable();
+    return *opened_;
+  }
+  bool is_remote() const { return opened_->is_remote; }
   const std::string& name_space() const { return name_space_; }
 
   // Tells the engine what the declared tasks say of their types, if that is new. Throws Failure; then it is told the
@@ -35,17 +53,25 @@ class AppState : public Declarations {
     }
   }
 
+  Telling& telling() { return telling_; }
+  const Telling& telling() const { return telling_; }
+
   // What every work() looks at. The last one to return takes it back.
   std::atomic<bool> stop_requested = false;
-  void work_begins() { ++working_; }
+  void work_begins() { ++*working_; }
   void work_ended() {
-    if (--working_ == 0) stop_requested = false;
+    if (--*working_ == 0) stop_requested = false;
   }
 
  private:
+  static std::uint64_t forks();  // of which this process is the child
+  bool is_forked() const { return forks_ != forks(); }
+
   const std::string name_space_;
-  std::atomic<int> working_ = 0;
-  const Opened opened_;  // destroyed first: what it still answers may use the rest
+  Telling telling_;
+  const std::shared_ptr<std::atomic<int>> working_;  // workers
+  const std::uint64_t forks_ = forks();              // when it was opened
+  std::unique_ptr<const Opened> opened_;             // destroyed first: what it still answers may use the rest
 };
 
 // For what the engine calls: it ends before the state does, and on no thread of its own, so that must not be what keeps
@@ -58,7 +84,7 @@ class HandleState {
  public:
   using Result = std::variant<Receipt, Error>;
 
-  HandleState(std::shared_ptr<AppState> app, Result result) : app_(std::move(app)), result_(std::move(result)) {}
+  HandleState(std::shared_ptr<AppState> app, Result&& result) : app_(std::move(app)), result_(std::move(result)) {}
 
   // Throws this submission's refusal or failure, if any.
   const Receipt& receipt() const;
@@ -104,6 +130,6 @@ class WorkflowHandleState {
 };
 
 // The receipt, or the refusal as the error that it is thrown as.
-std::variant<Receipt, Error> received_or_refused(SubmitResult result, Kind of);
+std::variant<Receipt, Error> received_or_refused(SubmitResult&& result, Kind of);
 
 }  // namespace hapax::detail

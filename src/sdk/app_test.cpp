@@ -12,7 +12,7 @@
 #include <mutex>
 #include <thread>
 
-#include "hapax/hapax.h"
+#include "hapax/app.h"
 #include "support/place.h"
 #include "support/temp_dir.h"
 
@@ -134,7 +134,7 @@ struct OutOfPaper : std::runtime_error {
 TEST_P(AppTest, AnErrorHasTheNameOfItsClass) {
   app_.task("charge", []() -> int { throw CardDeclined("no funds"); });
   app_.task("print", []() -> int { throw OutOfPaper("tray 2"); });
-  const auto type_of = [](const hapax::Handle& handle) {
+  const auto type_of = [](const hapax::AnyHandle& handle) {
     try {
       handle.result_json();
     } catch (const hapax::TaskFailed& error) {
@@ -224,7 +224,7 @@ TEST_P(AppTest, ManyAreUnderWayWithoutAThreadForEach) {
   const std::function<void()> submit_next = [&] {
     const int i = next++;
     if (i >= kTasks) return ended.count_down();
-    app_.submit_async("t", i / 2, hapax::key("k" + std::to_string(i / 2)), [&](const hapax::Handle& handle) {
+    app_.submit_async("t", i / 2, hapax::key("k" + std::to_string(i / 2)), [&](const hapax::AnyHandle& handle) {
       ++(handle.created() ? created : found);
       submit_next();
     });
@@ -237,19 +237,22 @@ TEST_P(AppTest, ManyAreUnderWayWithoutAThreadForEach) {
 
 TEST_P(AppTest, WhatIsRefusedWithoutWaitingThrowsWhenItsHandleIsUsed) {
   app_.task("charge_card", charge_card);
-  std::promise<hapax::Handle> first, second;
-  app_.submit_async(charge_card, Order{1, 2}, hapax::key("k"), [&](hapax::Handle handle) { first.set_value(handle); });
-  const hapax::Handle handle = first.get_future().get();
+  std::promise<hapax::AnyHandle> first, second;
+  app_.submit_async(charge_card, Order{1, 2}, hapax::key("k"),
+                    [&](hapax::AnyHandle handle) { first.set_value(handle); });
+  const hapax::AnyHandle handle = first.get_future().get();
   EXPECT_TRUE(handle.created());
-  app_.submit_async(charge_card, Order{1, 3}, hapax::key("k"), [&](hapax::Handle handle) { second.set_value(handle); });
-  const hapax::Handle refused = second.get_future().get();
+  app_.submit_async(charge_card, Order{1, 3}, hapax::key("k"),
+                    [&](hapax::AnyHandle handle) { second.set_value(handle); });
+  const hapax::AnyHandle refused = second.get_future().get();
   try {
     refused.id();
     FAIL() << "no conflict";
   } catch (const hapax::Error& error) {
     EXPECT_EQ(error.code(), "IdempotencyConflict");
   }
-  EXPECT_THROW(app_.submit_async("t", 1, {.key = std::string(2000, 'k')}, [](const hapax::Handle&) {}), hapax::Error);
+  EXPECT_THROW(app_.submit_async("t", 1, {.key = std::string(2000, 'k')}, [](const hapax::AnyHandle&) {}),
+               hapax::Error);
   work();
   EXPECT_EQ(handle.result<Charge>().reference, "charge-1");
 }
@@ -260,7 +263,7 @@ TEST_P(AppTest, ClosingAnswersWhatIsUnderWay) {
   {
     hapax::App closing = hapax::open(place_.url());
     for (int i = 0; i < kTasks; ++i) {
-      closing.submit_async("t", i, hapax::key("k" + std::to_string(i)), [&](const hapax::Handle& handle) {
+      closing.submit_async("t", i, hapax::key("k" + std::to_string(i)), [&](const hapax::AnyHandle& handle) {
         try {
           created += handle.created();
         } catch (const hapax::Error&) {

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,8 @@
 
 namespace hapax::detail {
 
+class AppState;
+
 inline constexpr std::string_view kCancelled = "Cancelled";  // the error type of a handler that noticed a cancel
 
 // An attempt that this worker has a lease for.
@@ -20,8 +24,8 @@ class RunningTask {
  public:
   using Steady = std::chrono::steady_clock;
 
-  // Just claimed.
-  explicit RunningTask(Claimed claimed);
+  // Just claimed. The app is that of the handler, if it may ask for it.
+  explicit RunningTask(Claimed claimed, AppState* app = nullptr);
 
   TaskContext context() const { return TaskContext(*this); }
 
@@ -31,12 +35,26 @@ class RunningTask {
   // The engine ends the attempt by itself, and has done so or is about to.
   bool is_over() const { return Steady::now() >= ends_at; }
 
+  AppState* const app;
   const Execution execution;
   const std::vector<Event> events;  // of a workflow: those that its last turn did not know
   const LeaseToken token;
   const Steady::time_point claimed_at;
   const Steady::time_point ends_at;  // by its timeout or deadline; never, if it has none
   std::atomic<bool> cancel_requested = false;
+
+  // What the handler says while it runs, until it is sent. From any thread.
+  void say_progress(std::string json) const;
+  void say_line(std::string line) const;
+  bool has_unsent_notes() const;
+  void take_notes(Extension& extension);            // to send them
+  void put_back_notes(const Extension& extension);  // they could not be sent
+
+ private:
+  mutable std::mutex notes_mutex_;
+  mutable std::optional<std::string> progress_;
+  mutable std::vector<std::string> log_;
+  mutable std::size_t log_bytes_ = 0;
 };
 
 // The handler for tasks of the type; null if there is none.

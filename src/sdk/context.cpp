@@ -68,6 +68,25 @@ std::int32_t Context::start_signal_wait(std::string_view name, std::optional<Mil
   return run_.ask(std::move(event));
 }
 
+void Context::cancel_step(std::int32_t step) { run_.cancel_step(step); }
+
+void Context::publish_json(std::string_view name, const std::string& json) {
+  detail::check_step_name(name);
+  Event event = command(Event::Kind::publish, name);
+  event.value = canonical_json(detail::parse_document(json));
+  run_.ask(std::move(event));
+}
+
+std::int32_t Context::send_signal(std::string_view workflow_id, std::string_view name,
+                                  const std::string& payload_json) {
+  detail::check_step_name(name);
+  detail::check_step_name(workflow_id);
+  Event event = command(Event::Kind::send_signal, name);
+  event.key = workflow_id;
+  event.value = canonical_json(detail::parse_document(payload_json));
+  return run_.ask(std::move(event));
+}
+
 void Context::wait_all(const std::vector<std::int32_t>& steps) { run_.wait_all(steps); }
 
 std::size_t Context::wait_any(const std::vector<std::int32_t>& steps) { return run_.wait_any(steps); }
@@ -87,8 +106,15 @@ std::string Context::record(std::string_view name, const std::function<std::stri
 
 std::int32_t Context::last_step() const { return static_cast<std::int32_t>(run_.asked_.size()); }
 
-void Context::step_mismatch(std::int32_t step, const std::string& pointer, const std::string& message) const {
-  run_.step_mismatch(step, pointer, message);
+void Context::undo_later(std::vector<detail::Undo> steps) { run_.undo_later(std::move(steps)); }
+
+void Context::undo_now() {
+  run_.check_usable();
+  run_.undo_now();
+}
+
+void Context::bad_payload(std::int32_t step, const std::string& pointer, const std::string& message) const {
+  run_.bad_payload(step, pointer, message);
 }
 
 std::chrono::system_clock::time_point Context::now() {

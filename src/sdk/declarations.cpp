@@ -65,22 +65,56 @@ TypeSettings settings_of(const TaskOptions& options) {
 
 }  // namespace
 
+namespace {
+
+[[noreturn]] void refuse_declaration(const std::string& sentence) {
+  throw Error("InvalidRequest", sentence, {.pointer = "/type"});
+}
+
+}  // namespace
+
+// With the lock held.
+void Declarations::check_new(bool is_taken, const std::string& type, const std::string& what,
+                             const void* address) const {
+  if (is_taken) refuse_declaration("there is a " + what + " '" + type + "' already: declare each type once");
+  const auto named = types_.find(address);
+  if (address && named != types_.end()) {
+    refuse_declaration("this function is declared as '" + named->second + "' already: a function has one name; for '" +
+                       type + "', declare a lambda that calls it");
+  }
+}
+
 void Declarations::declare(std::string type, DeclaredTask task, const void* address) {
-  if (type != kAnyType) check_text("/type", type, check_name);
+  if (type.empty())
+    refuse_declaration("a task needs a name; for all types without a task of their own, use any_task()");
+  check_text("/type", type, check_name);
   check_text("/queue", task.options.queue, check_name);
   const TypeSettings settings = settings_of(task.options);
   std::lock_guard lock(mutex_);
+  check_new(tasks_.contains(type), type, "task", address);
   if (address) types_[address] = type;
-  if (type != kAnyType && settings != TypeSettings()) untold_.insert_or_assign(type, settings);
-  tasks_.insert_or_assign(std::move(type), std::move(task));
+  if (settings != TypeSettings()) untold_.insert_or_assign(type, settings);
+  tasks_.emplace(std::move(type), std::move(task));
+}
+
+void Declarations::declare_any(DeclaredTask task) {
+  check_text("/queue", task.options.queue, check_name);
+  std::lock_guard lock(mutex_);
+  if (!tasks_.emplace(kAnyType, std::move(task)).second) refuse_declaration("there is an any_task() already");
 }
 
 void Declarations::declare(std::string type, DeclaredWorkflow workflow, const void* address) {
   check_text("/type", type, check_name);
   check_text("/queue", workflow.options.queue, check_name);
   std::lock_guard lock(mutex_);
+  check_new(workflows_.contains(type), type, "workflow", address);
   if (address) types_[address] = type;
-  workflows_.insert_or_assign(std::move(type), std::move(workflow));
+  workflows_.emplace(std::move(type), std::move(workflow));
+}
+
+void Declarations::mock(const std::string& type, Handler handler) {
+  std::lock_guard lock(mutex_);
+  tasks_[type].handler = std::move(handler);
 }
 
 std::string Declarations::type_of(const void* address) const {
@@ -92,6 +126,12 @@ std::string Declarations::type_of(const void* address) const {
         "this function was not declared: call app.task(\"name\", function) or app.workflow(\"name\", function) first");
   }
   return found->second;
+}
+
+std::optional<std::string> Declarations::find_type(const void* address) const {
+  std::lock_guard lock(mutex_);
+  const auto found = types_.find(address);
+  return address && found != types_.end() ? std::optional(found->second) : std::nullopt;
 }
 
 std::optional<std::string> Declarations::queue_of(std::string_view type, Kind kind) const {

@@ -27,11 +27,16 @@ struct DeclaredWorkflow {
 
 class Declarations {
  public:
+  // Throws Error for a type that is declared already, and for a function that has another name.
   void declare(std::string type, DeclaredTask task, const void* address);
   void declare(std::string type, DeclaredWorkflow workflow, const void* address);
+  void declare_any(DeclaredTask task);                  // for every type without its own task
+  void mock(const std::string& type, Handler handler);  // in place of the task's own, if it has one
 
   // Throws Error for a function that was not declared.
   std::string type_of(const void* address) const;
+
+  std::optional<std::string> find_type(const void* address) const;
 
   // The queue that the type was declared with, if it was.
   std::optional<std::string> queue_of(std::string_view type, Kind kind = Kind::task) const;
@@ -44,6 +49,8 @@ class Declarations {
   std::map<std::string, DeclaredWorkflow> workflows() const;
 
  private:
+  void check_new(bool is_taken, const std::string& type, const std::string& what, const void* address) const;
+
   mutable std::mutex mutex_;
   std::map<std::string, DeclaredTask, std::less<>> tasks_;
   std::map<std::string, DeclaredWorkflow, std::less<>> workflows_;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "sdk/overflow.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #define HAPAX_ASAN 1
 #elif defined(__SANITIZE_THREAD__)
@@ -164,6 +166,8 @@ class Fiber::Impl {
     PooledStack pooled{stacks.impl()};
     const context::stack_context stack = pooled.allocate();
     inside_.is_fiber(stack);
+    lowest_ = static_cast<char*>(stack.sp) - stack.size;
+    bytes_ = stack.size;
     // Boost already enters the fiber here, and returns: the variables that AddressSanitizer gives its first function
     // must not be this thread's, which may end before the fiber does.
     outside_.leaving_to(inside_);
@@ -185,9 +189,11 @@ class Fiber::Impl {
   void resume() {
     outside_.is_resumer();
     swap_exceptions(exceptions_);
+    running_on_stack(lowest_, bytes_);
     outside_.leaving_to(inside_);
     other_ = std::move(other_).resume();
     outside_.arrived_from(inside_);
+    running_on_stack(nullptr, 0);
     swap_exceptions(exceptions_);
   }
 
@@ -222,6 +228,8 @@ class Fiber::Impl {
   const std::function<void()> body_;
   context::fiber other_;  // from outside the fiber, from inside who resumed it
   Side inside_, outside_;
+  const void* lowest_ = nullptr;  // of its stack
+  std::size_t bytes_ = 0;
   Exceptions exceptions_;  // of whichever side is not running
   bool ended_ = false;
   bool unwinding_ = false;

@@ -1,5 +1,5 @@
+#include "hapax/handle.h"
 #include "core/json_writer.h"
-#include "hapax/task.h"
 #include "sdk/app_state.h"
 #include "wire/write_answer.h"
 
@@ -48,19 +48,19 @@ bool control(const HandleState& handle, ControlRequest::Action action, std::stri
 
 }  // namespace detail
 
-std::string Handle::id() const { return state_->id().to_string(); }
+std::string AnyHandle::id() const { return state_->id().to_string(); }
 
-bool Handle::created() const { return state_->receipt().created; }
+bool AnyHandle::created() const { return state_->receipt().created; }
 
-std::optional<std::chrono::system_clock::time_point> Handle::deduplicated_from() const {
+std::optional<std::chrono::system_clock::time_point> AnyHandle::deduplicated_from() const {
   const Receipt& receipt = state_->receipt();
   if (receipt.created) return {};
   return receipt.execution.created_at;
 }
 
-std::string Handle::status() const { return std::string(to_string(detail::wait_step(*state_, Duration(0)).status)); }
+std::string AnyHandle::status() const { return std::string(to_string(detail::wait_step(*state_, Duration(0)).status)); }
 
-bool Handle::wait_for(Milliseconds duration) const {
+bool AnyHandle::wait_for(Milliseconds duration) const {
   const auto until = std::chrono::steady_clock::now() + std::min<Milliseconds>(duration, std::chrono::days(36'525));
   for (;;) {
     const auto left = std::chrono::ceil<Duration>(until - std::chrono::steady_clock::now());
@@ -69,7 +69,7 @@ bool Handle::wait_for(Milliseconds duration) const {
   }
 }
 
-std::string Handle::result_json() const {
+std::string AnyHandle::result_json() const {
   for (;;) {
     const Execution execution = detail::wait_step(*state_, detail::kWaitStep);
     const std::string type = execution.error ? execution.error->type : "";
@@ -84,15 +84,15 @@ std::string Handle::result_json() const {
   }
 }
 
-bool Handle::cancel(std::string_view request_key) const {
-  return detail::control(*state_, ControlRequest::Action::cancel, request_key);
+bool AnyHandle::cancel(const RequestKey& request) const {
+  return detail::control(*state_, ControlRequest::Action::cancel, request.text);
 }
 
-bool Handle::retry(std::string_view request_key) const {
-  return detail::control(*state_, ControlRequest::Action::retry, request_key);
+bool AnyHandle::retry(const RequestKey& request) const {
+  return detail::control(*state_, ControlRequest::Action::retry, request.text);
 }
 
-std::string Handle::receipt_json() const {
+std::string AnyHandle::receipt_json() const {
   JsonWriter out;
   wire::write_receipt(out, state_->receipt());
   return out.take();

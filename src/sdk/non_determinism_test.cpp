@@ -1,5 +1,5 @@
 // Code that does not match the history of its workflow, and what is said about it.
-#include "sdk/replay.h"
+#include "sdk/replayed.h"
 
 namespace hapax::detail {
 namespace {

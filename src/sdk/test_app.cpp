@@ -1,15 +1,14 @@
 #include <algorithm>
-#include <atomic>
 #include <optional>
 #include <tuple>
 #include <vector>
 
 #include "engine/claim.h"
-#include "engine/local_engine.h"
 #include "hapax/testing.h"
-#include "open/open_engine.h"
 #include "sdk/app_state.h"
 #include "sdk/attempt.h"
+#include "sdk/overflow.h"
+#include "sdk/test_memory.h"
 #include "sdk/turns.h"
 
 namespace hapax::testing {
@@ -20,40 +19,8 @@ constexpr std::int32_t kBatch = 1000;
 constexpr std::size_t kKeptRuns = 1000, kStackBytes = 256 * 1024;
 constexpr const char* kNameSpace = "default";
 
-class SkippingClock final : public Clock {
- public:
-  explicit SkippingClock(Time start) : now_ms_(to_ms(start)) {}
-
-  Time now() const override { return from_ms(now_ms_); }
-  void move_to(Time time) { now_ms_ = std::max(now_ms_.load(), to_ms(time)); }
-
- private:
-  std::atomic<std::int64_t> now_ms_;
-};
-
 std::optional<Time> earlier(const std::optional<Time>& a, const std::optional<Time>& b) {
   return a && b ? std::min(*a, *b) : a ? a : b;
-}
-
-// The store reads the clock as long as there is a handle to anything in it.
-struct Memory {
-  explicit Memory(Time start) : clock(start), store(open_on(clock)), engine(start_engine(store, {})) {}
-
-  static std::shared_ptr<Store> open_on(const Clock& clock) {
-    OpenStoreOptions options;
-    options.clock = &clock;
-    return open_store("memory:", options);
-  }
-
-  SkippingClock clock;
-  const std::shared_ptr<Store> store;
-  const std::shared_ptr<LocalEngine> engine;
-};
-
-Opened opened(const std::shared_ptr<Memory>& memory) {
-  Opened opened;
-  opened.engine = std::shared_ptr<Engine>(memory, memory->engine.get());
-  return opened;
 }
 
 // Its position among what can run at the same moment.
@@ -70,8 +37,8 @@ class TestApp::Impl {
  public:
   explicit Impl(const TestOptions& options)
       : options_(options),
-        memory_(std::make_shared<Memory>(std::chrono::floor<Duration>(options.starts_at))),
-        state_(std::make_shared<detail::AppState>(opened(memory_), kNameSpace)) {}
+        memory_(std::make_shared<detail::TestMemory>(std::chrono::floor<Duration>(options.starts_at))),
+        state_(std::make_shared<detail::AppState>(detail::opened(memory_), kNameSpace)) {}
 
   const std::shared_ptr<detail::AppState>& state() const { return state_; }
   Time now() const { return memory_->clock.now(); }
@@ -79,6 +46,7 @@ class TestApp::Impl {
   // Runs until `done`, moving the time on no further than to `until`. False: nothing more will happen by then.
   template <class Done>
   bool run(Done done, std::optional<Time> until) {
+    const detail::OverflowWatch watch;
     const auto tasks = state_->tasks();
     detail::Turns turns(*state_, options_.replay_every_turn ? 0 : kKeptRuns, kStackBytes);
     for (std::size_t ran = 0; !done();) {
@@ -125,12 +93,17 @@ class TestApp::Impl {
   }
 
   void run_task(const std::map<std::string, detail::DeclaredTask>& tasks, Claimed claimed) {
-    detail::RunningTask task(std::move(claimed));
+    detail::RunningTask task(std::move(claimed), state_.get());
     const detail::DeclaredTask* declared = detail::declared_for(tasks, task.execution.type);
     if (!declared) {
       throw Error("UnknownTaskType", "task '" + task.execution.type + "' has no handler: declare it with App::task()");
     }
     Report report = detail::run_handler(*declared, task, kNameSpace);
+    if (task.has_unsent_notes()) {
+      Extension notes{task.token, std::chrono::minutes(1), kNameSpace};
+      task.take_notes(notes);
+      await<std::vector<ExtendOutcome>>([&](auto reply) { state_->engine().heartbeat({notes}, std::move(reply)); });
+    }
     await<std::vector<FinishOutcome>>([&](auto reply) { state_->engine().finish({report}, std::move(reply)); });
   }
 
@@ -144,7 +117,7 @@ class TestApp::Impl {
   }
 
   const TestOptions options_;
-  const std::shared_ptr<Memory> memory_;
+  const std::shared_ptr<detail::TestMemory> memory_;
   const std::shared_ptr<detail::AppState> state_;
 };
 
@@ -152,15 +125,19 @@ TestApp::TestApp(const TestOptions& options) : TestApp(std::make_shared<Impl>(op
 
 TestApp::TestApp(std::shared_ptr<Impl> impl) : App(impl->state()), impl_(std::move(impl)) {}
 
+void TestApp::mock_json(std::string_view type, detail::Handler handler) {
+  impl_->state()->mock(std::string(type), std::move(handler));
+}
+
 std::chrono::system_clock::time_point TestApp::now() const { return impl_->now(); }
 
-void TestApp::run_until_closed(const WorkflowHandle& handle) {
+void TestApp::run_until_closed(const AnyWorkflowHandle& handle) {
   if (impl_->run([&] { return handle.wait_for(Milliseconds(0)); }, std::nullopt)) return;
   throw Error("NothingToDo", "workflow '" + handle.workflow_id() + "' is " + handle.status() +
                                  ", and nothing will happen that lets it go on: does it wait for a signal?");
 }
 
-void TestApp::run_until_closed(const Handle& handle) {
+void TestApp::run_until_closed(const AnyHandle& handle) {
   if (impl_->run([&] { return handle.wait_for(Milliseconds(0)); }, std::nullopt)) return;
   throw Error("NothingToDo", "task " + handle.id() + " is " + handle.status() + ", and nobody will run it");
 }

@@ -1,7 +1,7 @@
 // What hapax/testing.h promises to the tests of others.
 #include <gtest/gtest.h>
 
-#include "hapax/hapax.h"
+#include "hapax/app.h"
 #include "hapax/testing.h"
 
 namespace {

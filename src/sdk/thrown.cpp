@@ -27,6 +27,8 @@ std::string type_name(const std::exception& error) {
   return std::string(shown == "detail::Mismatch" ? "Error" : shown);  // its base, which is what users know
 }
 
+}  // namespace
+
 std::string presentable(std::string text, std::size_t most) {
   text.resize(std::min(text.size(), most));
   while (!text.empty() && !is_valid_utf8(text) && is_valid_utf8(text.substr(0, text.size() - 1))) text.pop_back();
@@ -35,8 +37,6 @@ std::string presentable(std::string text, std::size_t most) {
   }
   return text;
 }
-
-}  // namespace
 
 AttemptError thrown(const std::exception& error) { return presentable_error(type_name(error), error.what()); }
 

@@ -14,6 +14,8 @@ AttemptError thrown(const std::exception& error);
 // For something that is not a std::exception.
 AttemptError thrown_unknown();
 
+// At most so many bytes of it.
+std::string presentable(std::string text, std::size_t most);
 AttemptError presentable_error(std::string type, std::string message);
 
 }  // namespace hapax::detail

@@ -19,8 +19,29 @@ Time time_of(const Execution& claimed) {
 
 }  // namespace
 
+namespace {
+
+std::map<std::string, StackPool> own_stacks(const std::map<std::string, DeclaredWorkflow>& declared) {
+  std::map<std::string, StackPool> stacks;
+  for (const auto& [type, workflow] : declared) {
+    if (const auto bytes = workflow.options.stack_bytes) stacks.try_emplace(type, std::max(*bytes, kLeastStackBytes));
+  }
+  return stacks;
+}
+
+}  // namespace
+
 Turns::Turns(AppState& app, std::size_t kept_runs, std::size_t stack_bytes)
-    : app_(app), declared_(app.workflows()), stacks_(std::max(stack_bytes, kLeastStackBytes)), kept_(kept_runs) {}
+    : app_(app),
+      declared_(app.workflows()),
+      stacks_(std::max(stack_bytes, kLeastStackBytes)),
+      own_stacks_(own_stacks(declared_)),
+      kept_(kept_runs) {}
+
+const StackPool& Turns::stacks_of(const std::string& type) const {
+  const auto own = own_stacks_.find(type);
+  return own == own_stacks_.end() ? stacks_ : own->second;
+}
 
 TurnRequest::Command* OpenTurn::lone_step() {
   if (!run || request.commands.empty() || !std::holds_alternative<Turn::Suspended>(request.end)) return nullptr;
@@ -100,7 +121,7 @@ std::unique_ptr<WorkflowRun> Turns::continue_run(const Execution& claimed, const
 
 std::unique_ptr<WorkflowRun> Turns::replay(const DeclaredWorkflow& workflow, const Execution& claimed,
                                            const std::vector<Event>& events) {
-  auto run = std::make_unique<WorkflowRun>(app_, workflow.function, stacks_, claimed);
+  auto run = std::make_unique<WorkflowRun>(app_, workflow.function, stacks_of(claimed.type), claimed);
   ++replayed_;
   const auto tell = [&](const std::vector<Event>& told) {
     run->learn(told);

@@ -15,6 +15,8 @@
 
 namespace hapax::detail {
 
+inline constexpr std::size_t kReplayStackBytes = 1024 * 1024;  // for tests: more than workers have
+
 // A running turn: what it has asked for since its last commit, and the run, in case it continues.
 struct OpenTurn {
   std::unique_ptr<WorkflowRun> run;  // null: there is none
@@ -74,8 +76,11 @@ class Turns {
                                       const std::vector<Event>& events);
 
   AppState& app_;
+  const StackPool& stacks_of(const std::string& type) const;
+
   const std::map<std::string, DeclaredWorkflow> declared_;
   const StackPool stacks_;
+  const std::map<std::string, StackPool> own_stacks_;  // of workflows that say how much they need
   std::atomic<std::int64_t> continued_ = 0, followed_ = 0, replayed_ = 0, events_ = 0;
   RunCache kept_;  // before what it stands on
 };

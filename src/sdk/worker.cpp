@@ -1,4 +1,5 @@
 #include "sdk/worker.h"
+#include "engine/check_request.h"
 
 #include <unistd.h>
 
@@ -7,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "core/invariant.h"
+#include "sdk/overflow.h"
 #include "sdk/signals.h"
 #include "sdk/thrown.h"
 
@@ -20,6 +23,7 @@ constexpr double kMaxAhead = 3000;
 constexpr double kAheadSeconds = 0.02;  // of work, for handlers that take next to no time
 constexpr double kAheadOfHandled = 8;   // times as many as have been handled
 constexpr auto kClaimWait = 20s;
+constexpr auto kNotesEvery = 1s;
 constexpr auto kTick = 100ms;  // how late a stop from a handler or another thread is noticed
 
 std::vector<std::string> queues_of(const WorkOptions& options, const std::map<std::string, DeclaredTask>& tasks,
@@ -62,10 +66,10 @@ Worker::Worker(AppState& app, const WorkOptions& options, OnAttemptEnd on_attemp
       turns_(app, options.kept_workflows, options.workflow_stack_bytes),
       queues_(queues_of(options, tasks_, turns_.declared())),
       name_(options.name.empty() ? default_name() : options.name),
+      lives_(app.opened().hold_worker ? app.opened().hold_worker(name_) : nullptr),
       on_attempt_end_(std::move(on_attempt_end)) {
   if (options_.threads == 0) throw Error("InvalidRequest", "a worker needs at least one thread");
-  reports_ = std::make_unique<Lane<Report, FinishOutcome>>(
-      [this](std::span<const Report> reports) { return finish(reports); }, kMaxClaim, false);
+  reports_ = std::make_unique<ReportLane>(app.engine(), app.name_space(), options_.lease);
   for (std::size_t i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { handle_tasks(); });
   heartbeat_ = std::thread([this] { keep_leases(); });
 }
@@ -125,7 +129,7 @@ bool Worker::is_idle() const {
 }
 
 // A claim in flight ends by itself at the end of the idle time; cancelling it might lose what it was just given.
-bool Worker::should_stop() const { return app_.stop_requested || (is_idle() && !is_claiming()); }
+bool Worker::should_stop() const { return app_.stop_requested || stop_asked_ || (is_idle() && !is_claiming()); }
 
 void Worker::stop_threads() {
   {
@@ -191,10 +195,24 @@ Worker::Claiming* Worker::next_claim() {
   if (is_idle() || Steady::now() < claim_again_at_) return nullptr;
   Claiming next = wanted();
   if (!next.under_way()) return nullptr;
-  Claiming& idle =
-      *std::find_if(claims_.begin(), claims_.end(), [](const Claiming& claiming) { return !claiming.under_way(); });
-  idle = std::move(next);
-  return &idle;
+  const auto idle =
+      std::find_if(claims_.begin(), claims_.end(), [](const Claiming& claiming) { return !claiming.under_way(); });
+  invariant(idle != claims_.end(), "a claim is made only while a slot is free");
+  *idle = std::move(next);
+  return &*idle;
+}
+
+// What is declared of them; none, which is any, if it is more than a claim may name.
+std::vector<std::string> Worker::types_of(bool tasks, bool workflows) const {
+  std::set<std::string, std::less<>> types;
+  if (tasks) {
+    for (const auto& [type, task] : tasks_) types.insert(type);
+  }
+  if (workflows) {
+    for (const auto& [type, workflow] : turns_.declared()) types.insert(type);
+  }
+  if (types.contains(kAnyType) || types.size() > kMaxClaimTypes) return {};
+  return {types.begin(), types.end()};
 }
 
 void Worker::claim_more(Claiming& claiming) {
@@ -207,9 +225,11 @@ void Worker::claim_more(Claiming& claiming) {
   }
   call.name_space = app_.name_space();
   call.queues = queues_;
+  call.types = types_of(call.tasks, call.workflows);
   call.worker = name_;
   call.lease = options_.lease;
   call.wait = options_.until_idle_for ? std::min<Duration>(kClaimWait, *options_.until_idle_for) : Duration(kClaimWait);
+  if (is_away()) call.wait = Duration(0);  // to learn at once that it is back
   try {
     app_.tell_types();
   } catch (const Failure&) {
@@ -228,9 +248,11 @@ void Worker::claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer) {
   bool failed = false;
   try {
     executions = std::move(answer).get();
+    tell_reachable(nullptr);
   } catch (const Failure& failure) {
     failed = true;
     if (!failure.safe_to_retry()) hopeless = std::current_exception();
+    tell_reachable(&failure);
   }
   std::lock_guard lock(mutex_);
   const Claiming done = std::exchange(claiming, {});
@@ -244,6 +266,7 @@ void Worker::claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer) {
 // ---- running
 
 void Worker::handle_tasks() {
+  const OverflowWatch watch;
   std::unique_lock lock(mutex_);
   for (;;) {
     arrived_.wait(lock, [&] { return ended_ || !queued_.empty(); });
@@ -260,7 +283,8 @@ void Worker::handle_tasks() {
       Report outcome = run_handler(*declared_for(tasks_, task->execution.type), *task, app_.name_space());
       const auto took = Steady::now() - start;
       note_duration(took);
-      if (!follow(task, outcome)) report(task, std::move(outcome), took);
+      tell_attempt(*task, outcome, took);
+      if (task->has_unsent_notes() || !follow(task, outcome)) report(task, std::move(outcome), took);
     }
     lock.lock();
   }
@@ -280,11 +304,15 @@ void Worker::report(const std::shared_ptr<RunningTask>& task, Report report, Ste
     if (on_attempt_end_) on_attempt_end_({*task, report, AttemptEnd::Answer::not_asked, took});
     return let_go(*task);
   }
+  if (task->has_unsent_notes()) {  // first: afterwards the lease is over
+    Extension notes{task->token, options_.lease, app_.name_space()};
+    task->take_notes(notes);
+    return app_.engine().heartbeat({std::move(notes)}, [this, task, report, took](Answer<std::vector<ExtendOutcome>>) {
+      this->report(task, report, took);
+    });
+  }
   const auto told = on_attempt_end_ ? std::make_shared<const Report>(report) : nullptr;
-  std::vector<Report> reports;
-  reports.push_back(std::move(report));
-  reports_->put(std::move(reports), [this, task, told, took](Answer<std::vector<FinishOutcome>> answer) {
-    if (!told) return let_go(*task);
+  reports_->put(std::move(report), [this, task, told, took](Answer<std::vector<FinishOutcome>> answer) {
     using Said = AttemptEnd::Answer;
     Said said = Said::unreachable;
     try {
@@ -292,6 +320,8 @@ void Worker::report(const std::shared_ptr<RunningTask>& task, Report report, Ste
     } catch (const std::exception&) {
       // The lease ends, and another attempt follows.
     }
+    if (said == Said::lease_lost) tell_lease_lost(*task);
+    if (!told) return let_go(*task);
     on_attempt_end_({*task, *told, said, took});
     let_go(*task);
   });
@@ -304,57 +334,36 @@ void Worker::let_go(const RunningTask& task) {
   if (held_.empty() || wanted().under_way()) changed_.notify_one();
 }
 
-// Reports until the engine has answered: a report may be repeated, and a lost lease fences it off.
-std::vector<FinishOutcome> Worker::finish(std::span<const Report> reports) {
-  const auto give_up = Steady::now() + options_.lease;
-  for (Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
-    try {
-      return await<std::vector<FinishOutcome>>([&](auto reply) {
-        app_.engine().finish(std::vector<Report>(reports.begin(), reports.end()), std::move(reply));
-      });
-    } catch (const Failure& failure) {
-      if (!failure.safe_to_retry()) return finish_one_by_one(reports, failure.what());
-      if (Steady::now() + pause > give_up) throw;
-    }
-    std::unique_lock lock(mutex_);
-    ending_.wait_for(lock, pause, [&] { return ended_; });
-  }
-}
-
-// A refused report (a result too large to send) must not affect the others: it fails its task for good.
-std::vector<FinishOutcome> Worker::finish_one_by_one(std::span<const Report> reports, const std::string& why) {
-  std::vector<FinishOutcome> outcomes;
-  if (reports.size() > 1) {
-    for (const Report& report : reports) outcomes.push_back(finish({&report, 1}).at(0));
-    return outcomes;
-  }
-  Report refused{reports[0].token, Report::Failed{presentable_error("ReportRefused", why), false}, app_.name_space()};
-  outcomes = await<std::vector<FinishOutcome>>([&](auto reply) { app_.engine().finish({refused}, std::move(reply)); });
-  return outcomes;
-}
-
 // ---- leases
 
 void Worker::keep_leases() {
   const auto period = std::max<Duration>(options_.lease / 3, Duration(1));
+  const auto tick = std::min<Duration>(period, kNotesEvery);
+  auto next_beat = Steady::now() + period;
   std::unique_lock lock(mutex_);
-  while (!ending_.wait_for(lock, period, [&] { return ended_; })) {
+  while (!ending_.wait_for(lock, tick, [&] { return ended_; })) {
+    const bool is_beat = Steady::now() >= next_beat;  // of all leases; in between those that have something to say
+    if (is_beat) next_beat = Steady::now() + period;
     std::vector<Extension> extensions;
     std::vector<std::shared_ptr<RunningTask>> tasks;
     for (const auto& [token, task] : held_) {
-      extensions.push_back({token, options_.lease, app_.name_space()});
+      if (!is_beat && !task->has_unsent_notes()) continue;
+      task->take_notes(extensions.emplace_back(Extension{token, options_.lease, app_.name_space()}));
       tasks.push_back(task);
     }
     if (extensions.empty()) continue;
     lock.unlock();
     try {
-      const auto outcomes = await<std::vector<ExtendOutcome>>(
-          [&](auto reply) { app_.engine().heartbeat(std::move(extensions), std::move(reply)); });
+      const auto outcomes =
+          await<std::vector<ExtendOutcome>>([&](auto reply) { app_.engine().heartbeat(extensions, std::move(reply)); });
       for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        const bool was_cancelled = tasks[i]->cancel_requested;
         if (outcomes[i].cancel_requested || !outcomes[i].ok) tasks[i]->cancel_requested = true;
+        if (!outcomes[i].ok && !was_cancelled) tell_lease_lost(*tasks[i]);
       }
     } catch (const Failure&) {
       // The next round tries again; a lease that ends before fences this worker off.
+      for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i]->put_back_notes(extensions[i]);
     }
     lock.lock();
   }

@@ -31,9 +31,9 @@
 #include <thread>
 #include <vector>
 
-#include "engine/lane.h"
 #include "sdk/app_state.h"
 #include "sdk/attempt.h"
+#include "sdk/report_lane.h"
 #include "sdk/turns.h"
 
 namespace hapax::detail {
@@ -62,6 +62,9 @@ class Worker {
 
   // Until the app is stopped, a signal arrives, or there was nothing to do for as long as the options say.
   void run();
+
+  // Makes run() return as App::stop() does, but only that of this worker. From any thread.
+  void stop() { stop_asked_ = true; }
 
  private:
   using Steady = std::chrono::steady_clock;
@@ -133,8 +136,6 @@ class Worker {
   void give_back_queued();
   std::optional<Return> next_return();
   void send_back(Return returned);
-  std::vector<FinishOutcome> finish(std::span<const Report> reports);
-  std::vector<FinishOutcome> finish_one_by_one(std::span<const Report> reports, const std::string& why);
 
   struct Claiming {
     bool tasks = false, turns = false;  // that it asks for; neither: it is not under way
@@ -147,11 +148,16 @@ class Worker {
 
   Claiming wanted() const;
   Claiming* next_claim();
+  std::vector<std::string> types_of(bool tasks, bool workflows) const;
   void claim_more(Claiming& claiming);
   void claimed(Claiming& claiming, Answer<std::vector<Claimed>> answer);
   void take(const Claiming& claiming, std::vector<Claimed> executions);
   void back_off_from_unknown(const Claiming& claiming, std::int32_t taken, std::int32_t unknown);
   void tell_unknown(const std::string& type);
+  void tell_attempt(const RunningTask& task, const Report& report, Steady::duration took) const;
+  void tell_lease_lost(const RunningTask& task) const;
+  void tell_reachable(const std::exception* failure);
+  bool is_away() const;  // the engine, when it was last asked
   bool is_claiming() const;
   bool has_both() const;
   double ahead() const;
@@ -168,6 +174,7 @@ class Worker {
   Turns turns_;
   const std::vector<std::string> queues_;
   const std::string name_;
+  const std::shared_ptr<void> lives_;  // see Opened::hold_worker
   const OnAttemptEnd on_attempt_end_;
 
   mutable std::mutex mutex_;
@@ -189,14 +196,16 @@ class Worker {
   bool more_wait_ = false;  // the last claim was given all that it asked for
   bool draining_ = false;
   bool ended_ = false;
-  std::exception_ptr hopeless_;  // why claiming will never work: a wrong token, a damaged store
-  std::int64_t handled_ = 0;     // tasks and turns
-  double seconds_each_ = 0;      // a handler takes, on average of late
+  std::atomic<bool> stop_asked_ = false;
+  std::optional<Steady::time_point> away_since_;  // the engine does not answer claims
+  std::exception_ptr hopeless_;                   // why claiming will never work: a wrong token, a damaged store
+  std::int64_t handled_ = 0;                      // tasks and turns
+  double seconds_each_ = 0;                       // a handler takes, on average of late
   Steady::time_point last_busy_ = Steady::now();
   Steady::time_point claim_again_at_ = {};  // not before: the engine could not be reached
   std::vector<std::thread> threads_;
   std::thread heartbeat_;
-  std::unique_ptr<Lane<Report, FinishOutcome>> reports_;
+  std::unique_ptr<ReportLane> reports_;
 };
 
 }  // namespace hapax::detail

@@ -1,6 +1,5 @@
 // What a worker keeps of its claims, and what it gives back unstarted.
 #include <algorithm>
-#include <iostream>
 
 #include "sdk/thrown.h"
 #include "sdk/worker.h"
@@ -27,7 +26,7 @@ void Worker::take(const Claiming& claiming, std::vector<Claimed> executions) {
       continue;
     }
     ++taken;
-    auto task = std::make_shared<RunningTask>(std::move(each));
+    auto task = std::make_shared<RunningTask>(std::move(each), &app_);
     held_.emplace(task->token, task);
     queued_.push_back({std::move(task), nullptr});
   }
@@ -52,8 +51,7 @@ void Worker::back_off_from_unknown(const Claiming& claiming, std::int32_t taken,
 // Once for each type. With the lock held.
 void Worker::tell_unknown(const std::string& type) {
   if (unknown_types_.size() >= kMostUnknownTypes || !unknown_types_.insert(type).second) return;
-  std::cerr << "hapax: worker " << name_ << " has no task '" << presentable_error(type, "").type
-            << "' declared; it gives such tasks back for workers that have it" << std::endl;
+  app_.telling().tell(UnknownType{presentable_error(type, "").type});
 }
 
 // ---- giving back

@@ -37,6 +37,10 @@ void Worker::run_turn(const std::shared_ptr<RunningTask>& task) {
 }
 
 void Worker::end_turn(const std::shared_ptr<RunningTask>& task, OpenTurn& turn) {
+  if (const auto* stuck = std::get_if<Turn::Stuck>(&turn.request.end)) {
+    app_.telling().tell(WorkflowStuck{task->execution.idempotency_key.value_or(""), task->execution.type,
+                                      stuck->error.type, stuck->error.message});
+  }
   turns_.keep(turn);
   turn.request.run = claimed_run(task);
   commit_turn({.task = task,
@@ -62,6 +66,7 @@ void Worker::run_steps(const std::shared_ptr<RunningTask>& task, const std::shar
   const auto start = Steady::now();
   Report report = run_handler(*declared_for(tasks_, step->step->execution.type), *step->step, app_.name_space());
   note_duration(Steady::now() - start);
+  tell_attempt(*step->step, report, Steady::now() - start);
   const auto* completed = std::get_if<Report::Completed>(&report.outcome);
   const std::optional<std::string> result = completed ? completed->result : std::nullopt;
   if (!end_step(step, std::move(report))) return;
@@ -106,7 +111,7 @@ std::shared_ptr<Worker::StepInTurn> Worker::begin_step(const std::shared_ptr<Run
       task->execution, {.name_space = app_.name_space(), .queues = queues_, .worker = name_, .lease = options_.lease},
       *turn->lone_step());
   if (!execution) return nullptr;
-  const auto running = std::make_shared<RunningTask>(Claimed{*std::move(execution), {}});
+  const auto running = std::make_shared<RunningTask>(Claimed{*std::move(execution), {}}, &app_);
   auto step = std::make_shared<StepInTurn>(StepInTurn{.task = task, .step = running, .turn = turn});
   std::lock_guard lock(mutex_);
   in_turns_.insert(step);
@@ -118,10 +123,11 @@ bool Worker::end_step(const std::shared_ptr<StepInTurn>& step, Report report) {
   std::unique_lock lock(mutex_);
   in_turns_.erase(step);
   const bool was_told = step->is_told;
-  if (!was_told && std::holds_alternative<Report::Completed>(report.outcome)) return true;
+  const bool has_notes = step->step->has_unsent_notes();  // there is no lease yet to send them under
+  if (!was_told && !has_notes && std::holds_alternative<Report::Completed>(report.outcome)) return true;
   if (step->is_known) {
     lock.unlock();
-    if (!follow(step->step, report)) this->report(step->step, std::move(report), {});
+    if (has_notes || !follow(step->step, report)) this->report(step->step, std::move(report), {});
     return false;
   }
   step->end = std::move(report);
@@ -201,7 +207,10 @@ void Worker::commit_turn(const UnheardTurn& turn) {
     } catch (const Failure& failure) {
       return repeat_later(turn, failure);
     }
-    if (!outcome.accepted) turns_.refused(turn.task->execution.id);
+    if (!outcome.accepted) {
+      turns_.refused(turn.task->execution.id);
+      tell_lease_lost(*turn.task);
+    }
     turn.then ? turn.then(outcome) : let_go(*turn.task);
   });
 }

@@ -3,7 +3,8 @@
 #include "core/canonical_json.h"
 #include "core/hash.h"
 #include "core/json_writer.h"
-#include "hapax/workflow.h"
+#include "hapax/listing.h"
+#include "hapax/workflow_handle.h"
 #include "sdk/app_state.h"
 #include "wire/event.h"
 
@@ -52,7 +53,7 @@ ControlRequest control_request(ControlRequest::Action action, std::string_view r
 
 }  // namespace
 
-std::variant<Receipt, Error> received_or_refused(SubmitResult result, Kind of) {
+std::variant<Receipt, Error> received_or_refused(SubmitResult&& result, Kind of) {
   if (const auto* refusal = std::get_if<Refusal>(&result)) return to_error(*refusal, of);
   return std::get<Receipt>(std::move(result));
 }
@@ -97,22 +98,22 @@ void await_end(const std::shared_ptr<WorkflowHandleState>& started, const Told& 
 using detail::control;
 using detail::control_request;
 
-std::string WorkflowHandle::workflow_id() const { return state_->workflow_id(); }
+std::string AnyWorkflowHandle::workflow_id() const { return state_->workflow_id(); }
 
-std::string WorkflowHandle::run_id() const { return state_->receipt().execution.id.to_string(); }
+std::string AnyWorkflowHandle::run_id() const { return state_->receipt().execution.id.to_string(); }
 
-bool WorkflowHandle::created() const { return state_->receipt().created; }
+bool AnyWorkflowHandle::created() const { return state_->receipt().created; }
 
-std::optional<std::chrono::system_clock::time_point> WorkflowHandle::deduplicated_from() const {
+std::optional<std::chrono::system_clock::time_point> AnyWorkflowHandle::deduplicated_from() const {
   if (created()) return {};
   return state_->receipt().execution.created_at;
 }
 
-std::string WorkflowHandle::status() const {
+std::string AnyWorkflowHandle::status() const {
   return std::string(to_string(detail::wait_step(*state_, Duration(0)).status));
 }
 
-bool WorkflowHandle::wait_for(Milliseconds duration) const {
+bool AnyWorkflowHandle::wait_for(Milliseconds duration) const {
   const auto until = std::chrono::steady_clock::now() + std::min<Milliseconds>(duration, std::chrono::days(36'525));
   for (;;) {
     const auto left = std::chrono::ceil<Duration>(until - std::chrono::steady_clock::now());
@@ -121,7 +122,7 @@ bool WorkflowHandle::wait_for(Milliseconds duration) const {
   }
 }
 
-std::string WorkflowHandle::result_json() const {
+std::string AnyWorkflowHandle::result_json() const {
   for (;;) {
     const Execution* known = state_->end();
     const Execution run = known ? *known : detail::wait_step(*state_, detail::kWaitStep);
@@ -138,10 +139,10 @@ std::string WorkflowHandle::result_json() const {
   }
 }
 
-void WorkflowHandle::when_closed(std::function<void(WorkflowHandle)> done) const {
+void AnyWorkflowHandle::when_closed(std::function<void(AnyWorkflowHandle)> done) const {
   const auto started = state_->unowned();
   const detail::Told told = [done = std::move(done)](std::shared_ptr<detail::WorkflowHandleState> closed) {
-    done(WorkflowHandle(std::move(closed)));
+    done(AnyWorkflowHandle(std::move(closed)));
   };
   if (const Error* failure = started->failure()) {
     told(std::make_shared<detail::WorkflowHandleState>(*started, *failure));
@@ -150,53 +151,120 @@ void WorkflowHandle::when_closed(std::function<void(WorkflowHandle)> done) const
   }
 }
 
-bool WorkflowHandle::cancel(std::string_view request_key) const {
-  return control(*state_, control_request(ControlRequest::Action::cancel, request_key)).changed;
+bool AnyWorkflowHandle::cancel(const RequestKey& request_key) const {
+  return control(*state_, control_request(ControlRequest::Action::cancel, request_key.text)).changed;
 }
 
-bool WorkflowHandle::resume(std::string_view request_key) const {
-  return control(*state_, control_request(ControlRequest::Action::resume, request_key)).changed;
+bool AnyWorkflowHandle::request_cancel_json(const std::string& reason_json, const RequestKey& request_key,
+                                            std::optional<Milliseconds> grace) const {
+  ControlRequest request = control_request(ControlRequest::Action::cancel, request_key.text);
+  request.asks = true;
+  request.payload = canonical_json(detail::parse_document(reason_json));
+  request.grace = grace;
+  return control(*state_, std::move(request)).changed;
 }
 
-WorkflowHandle WorkflowHandle::fork(std::int32_t from_step, std::string_view request_key,
-                                    std::string_view workflow_id) const {
-  ControlRequest request = control_request(ControlRequest::Action::fork, request_key);
+namespace detail {
+
+namespace {
+
+WorkflowVerbs::Values values_of(const WorkflowHandleState& handle) {
+  auto values =
+      translating([&] { return handle.app().engine().values(handle.app().name_space(), handle.workflow_id()); });
+  if (!values) gone(handle.workflow_id());
+  return *std::move(values);
+}
+
+}  // namespace
+
+}  // namespace detail
+
+std::string AnyWorkflowHandle::values_json() const {
+  JsonWriter out;
+  out.begin_object();
+  for (const auto& [name, value] : detail::values_of(*state_)) out.key(name).raw(value);
+  return out.end_object().take();
+}
+
+std::optional<std::string> AnyWorkflowHandle::value_json(std::string_view name) const {
+  const WorkflowVerbs::Values values = detail::values_of(*state_);
+  const auto found = values.find(std::string(name));
+  return found == values.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool AnyWorkflowHandle::resume(const RequestKey& request_key) const {
+  return control(*state_, control_request(ControlRequest::Action::resume, request_key.text)).changed;
+}
+
+AnyWorkflowHandle AnyWorkflowHandle::fork(std::int32_t from_step, const RequestKey& request_key,
+                                          std::string_view workflow_id) const {
+  ControlRequest request = control_request(ControlRequest::Action::fork, request_key.text);
   request.from_step = from_step;
   request.fork_workflow_id =
-      workflow_id.empty() ? fork_workflow_id(this->workflow_id(), request_key) : std::string(workflow_id);
+      workflow_id.empty() ? fork_workflow_id(this->workflow_id(), request_key.text) : std::string(workflow_id);
   const std::string new_id = request.fork_workflow_id;
   const ControlOutcome outcome = control(*state_, std::move(request));
   Receipt receipt;
   receipt.created = !outcome.replayed;
   receipt.execution.id = outcome.execution.value_or(ExecutionId{});
-  return WorkflowHandle(
+  return AnyWorkflowHandle(
       std::make_shared<detail::WorkflowHandleState>(state_->shared_app(), new_id, std::move(receipt)));
 }
 
-void WorkflowHandle::send_signal(std::string_view name, const std::string& payload_json,
-                                 std::string_view request_key) const {
-  ControlRequest request = control_request(ControlRequest::Action::signal, request_key);
+void AnyWorkflowHandle::send_signal(std::string_view name, const std::string& payload_json,
+                                    const RequestKey& request_key) const {
+  ControlRequest request = control_request(ControlRequest::Action::signal, request_key.text);
   request.signal = name;
   if (!payload_json.empty()) request.payload = canonical_json(detail::parse_document(payload_json));
   control(*state_, std::move(request));
 }
 
-std::string WorkflowHandle::history_json() const {
-  detail::AppState& app = state_->app();
-  return detail::translating([&] {
-    const auto run = app.engine().find_workflow(app.name_space(), workflow_id());
-    if (!run) detail::gone(workflow_id());
-    JsonWriter out;
-    out.begin_array();
-    for (std::int64_t after = 0;;) {
-      const auto page = app.engine().history(app.name_space(), run->id, after, detail::kHistoryPage);
-      if (page.empty()) break;
-      for (const Event& event : page) wire::write_event(out, event);
-      after = page.back().no;
-    }
-    out.end_array();
-    return out.take();
-  });
+namespace detail {
+
+std::vector<Step> steps_of(AppState& app, const ExecutionId& run);  // in listing.cpp
+
+namespace {
+
+Execution latest_run(const WorkflowHandleState& handle) {
+  AppState& app = handle.app();
+  auto run = translating([&] { return app.engine().find_workflow(app.name_space(), handle.workflow_id()); });
+  if (!run) gone(handle.workflow_id());
+  return *std::move(run);
+}
+
+void write_history(JsonWriter& out, AppState& app, const ExecutionId& run) {
+  out.begin_array();
+  for (std::int64_t after = 0;;) {
+    const auto page = translating([&] { return app.engine().history(app.name_space(), run, after, kHistoryPage); });
+    if (page.empty()) break;
+    for (const Event& event : page) wire::write_event(out, event);
+    after = page.back().no;
+  }
+  out.end_array();
+}
+
+}  // namespace
+
+}  // namespace detail
+
+std::string AnyWorkflowHandle::history_json() const {
+  JsonWriter out;
+  detail::write_history(out, state_->app(), detail::latest_run(*state_).id);
+  return out.take();
+}
+
+std::string AnyWorkflowHandle::export_json() const {
+  const Execution run = detail::latest_run(*state_);
+  JsonWriter out;
+  out.begin_object().key("workflow_id").string(workflow_id()).key("execution_id").string(run.id.to_string());
+  out.key("type").string(run.type).key("status").string(to_string(run.status)).key("input").string(run.input);
+  out.key("events");
+  detail::write_history(out, state_->app(), run.id);
+  return out.end_object().take();
+}
+
+std::vector<Step> AnyWorkflowHandle::steps() const {
+  return detail::steps_of(state_->app(), detail::latest_run(*state_).id);
 }
 
 }  // namespace hapax

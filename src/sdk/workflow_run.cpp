@@ -7,6 +7,7 @@
 #include "core/canonical_json.h"
 #include "core/json.h"
 #include "hapax/workflow.h"
+#include "sdk/overflow.h"
 #include "sdk/thrown.h"
 
 namespace hapax::detail {
@@ -23,7 +24,7 @@ std::string describe(const Event& command) {
 bool same_kind_and_name(const Event& a, const Event& b) { return a.kind == b.kind && a.name == b.name; }
 
 std::string word_of(Event::Kind kind, Status status) {
-  std::string word = kind == Event::Kind::child ? "Workflow" : "Task";
+  std::string word = kind == Event::Kind::child ? "Workflow" : kind == Event::Kind::task ? "Task" : "Step";
   return word + (status == Status::cancelled ? "Cancelled" : status == Status::timed_out ? "TimedOut" : "Failed");
 }
 
@@ -33,12 +34,20 @@ std::string words_of(Status status) {
 
 // What the code can wait for.
 bool has_outcome(Event::Kind kind) {
-  return is_command(kind) && kind != Event::Kind::side_effect && kind != Event::Kind::version;
+  return kind == Event::Kind::task || kind == Event::Kind::child || kind == Event::Kind::sleep ||
+         kind == Event::Kind::wait_signal || kind == Event::Kind::send_signal;
 }
+
+// The side effect that records where the code was told of a requested cancel.
+constexpr std::string_view kToldOfCancel = "hapax.cancel_requested";
 
 std::string canonical(const std::string& json) { return canonical_json(parse_document(json)); }
 
+thread_local bool inside_workflow = false;
+
 }  // namespace
+
+bool is_inside_workflow() { return inside_workflow; }
 
 WorkflowRun::WorkflowRun(const Declarations& declared, const WorkflowFunction& function, const StackPool& stacks,
                          const Execution& execution)
@@ -46,6 +55,7 @@ WorkflowRun::WorkflowRun(const Declarations& declared, const WorkflowFunction& f
       function_(function),
       id_(execution.id),
       workflow_id_(execution.idempotency_key.value_or("")),
+      type_(execution.type),
       input_(execution.input),
       fiber_(stacks, [this] { run_code(); }) {}
 
@@ -56,6 +66,7 @@ bool WorkflowRun::learn(std::span<const Event> events) {
     if (event.no <= known_) continue;
     known_ = event.no;
     was_resumed_ = was_resumed_ || event.kind == Event::Kind::resumed;
+    if (event.kind == Event::Kind::cancel_requested) cancel_reason_ = event.value.value_or("");
     if (is_command(event.kind)) {
       if (event.step > static_cast<std::int32_t>(asked_.size())) {
         ahead_.emplace(event.step, event);
@@ -76,7 +87,8 @@ bool WorkflowRun::learn(std::span<const Event> events) {
 bool WorkflowRun::confirm(const Event& command) {
   if (unconfirmed_.empty() || unconfirmed_.front().step != command.step) return false;
   const Event& sent = unconfirmed_.front();
-  const bool same = same_kind_and_name(sent, command) && sent.value == command.value && sent.until == command.until;
+  const bool same = same_kind_and_name(sent, command) && sent.value == command.value && sent.until == command.until &&
+                    (sent.kind != Event::Kind::send_signal || sent.key == command.key);
   unconfirmed_.pop_front();
   return same;
 }
@@ -90,7 +102,13 @@ void WorkflowRun::learn_completed(std::int32_t step, const std::optional<std::st
 
 TurnRequest WorkflowRun::advance(Time now) {
   now_ = now;
+  running_on_ = std::this_thread::get_id();
+  inside_workflow = true;
+  running_workflow(&type_);
   fiber_.resume();
+  running_workflow(nullptr);
+  inside_workflow = false;
+  running_on_ = {};
 
   if (stuck_) {
     // It says so below.
@@ -137,6 +155,7 @@ void WorkflowRun::run_code() {
   try {
     Context context(*this);
     const std::string result = function_(context, input_);
+    undo_now();
     if (!result.empty()) result_ = canonical(result);
   } catch (const Unwind&) {
     throw;
@@ -145,11 +164,52 @@ void WorkflowRun::run_code() {
   } catch (...) {
     failed_ = thrown_unknown();
   }
+  if (!failed_) return;
+  try {
+    undo_now();
+  } catch (const std::exception& error) {
+    failed_ = presentable_error(failed_->type, failed_->message + "; undoing it failed, too: " + error.what());
+  }
 }
 
 void WorkflowRun::check_usable() const {
   fiber_.check_wanted();
+  if (running_on_ != std::this_thread::get_id()) {
+    throw Error("InvalidRequest",
+                "the Context of a workflow was used on a thread that does not run its code: let the work of other "
+                "threads be tasks, and wait for them with ctx.start() and ctx.all()");
+  }
   if (in_side_effect_) throw Error("InvalidRequest", "a side effect must not use the Context");
+}
+
+// What sagas have left is undone before the code asks for anything else.
+void WorkflowRun::begin_call() {
+  check_usable();
+  if (!is_undoing_) undo_now();
+}
+
+void WorkflowRun::undo_later(std::vector<Undo> steps) {
+  std::move(steps.rbegin(), steps.rend(), std::back_inserter(to_undo_));
+}
+
+// All of it, whatever fails. A cancel that is requested meanwhile is told afterwards. Throws what failed first.
+void WorkflowRun::undo_now() {
+  std::exception_ptr first;
+  is_undoing_ = true;
+  while (!to_undo_.empty()) {
+    const Undo undo = std::move(to_undo_.front());
+    to_undo_.pop_front();
+    try {
+      Event command;
+      command.kind = Event::Kind::task;
+      command.name = undo.type;
+      result(ask(std::move(command), to_request(declared_, undo.type, undo.input_json, undo.options)));
+    } catch (const std::exception&) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  is_undoing_ = false;
+  if (first) std::rethrow_exception(first);
 }
 
 void WorkflowRun::leave_for_good() {
@@ -171,7 +231,7 @@ void WorkflowRun::match(const Event& asked) {
 }
 
 std::int32_t WorkflowRun::ask(Event command, std::optional<SubmitRequest> start) {
-  check_usable();
+  begin_call();
   const bool known = recorded() != nullptr;
   if (known) match(command);
   asked_.push_back({command.kind, command.name});
@@ -201,7 +261,7 @@ namespace {
 }  // namespace
 
 std::string WorkflowRun::record(std::string_view name, const std::function<std::string()>& function) {
-  check_usable();
+  begin_call();
   Event command;
   command.kind = Event::Kind::side_effect;
   command.name = name;
@@ -230,7 +290,7 @@ std::string WorkflowRun::record(std::string_view name, const std::function<std::
 }
 
 std::int32_t WorkflowRun::version(std::string_view change, std::int32_t current) {
-  check_usable();
+  begin_call();
   Event command;
   command.kind = Event::Kind::version;
   command.name = change;
@@ -244,16 +304,46 @@ std::int32_t WorkflowRun::version(std::string_view change, std::int32_t current)
   return value;
 }
 
+// Whether the history says that the code was told of the cancel at this wait.
+bool WorkflowRun::is_told_here() const {
+  if (is_undoing_) return false;
+  const Event* before = recorded();
+  return before && before->kind == Event::Kind::side_effect && before->name == kToldOfCancel;
+}
+
+// A requested cancel is thrown where the code waits. Its place is recorded, so that every replay throws it there:
+// before the outcome of the wait, which came later.
+void WorkflowRun::tell_of_cancel() {
+  if (was_told_of_cancel_ || !cancel_reason_ || is_undoing_) return;
+  if (recorded() && !is_told_here()) return;
+  was_told_of_cancel_ = true;
+  record(kToldOfCancel, [&] { return cancel_reason_->empty() ? std::string("null") : *cancel_reason_; });
+  throw CancelRequested(*cancel_reason_);
+}
+
+void WorkflowRun::cancel_step(std::int32_t step) {
+  begin_call();
+  const Asked& asked = asked_.at(static_cast<std::size_t>(step) - 1);
+  Event command;
+  command.kind = Event::Kind::cancel_step;
+  if (asked.kind == Event::Kind::task || asked.kind == Event::Kind::child) command.name = asked.name;
+  command.value = std::to_string(step);
+  ask(std::move(command));
+}
+
 void WorkflowRun::suspend_on(std::int32_t step) {
   waits_for_ = step;
   fiber_.suspend();
 }
 
 const WorkflowRun::Outcome& WorkflowRun::wait(std::int32_t step) {
-  check_usable();
+  begin_call();
   for (;;) {
+    if (is_told_here()) tell_of_cancel();
     const auto found = outcomes_.find(step);
+    if (answer_update(found == outcomes_.end() ? INT64_MAX : found->second.no)) continue;
     if (found != outcomes_.end()) return found->second;
+    tell_of_cancel();
     suspend_on(step);
   }
 }
@@ -263,9 +353,10 @@ void WorkflowRun::wait_all(std::span<const std::int32_t> steps) {
 }
 
 std::size_t WorkflowRun::wait_any(std::span<const std::int32_t> steps) {
-  check_usable();
+  begin_call();
   if (steps.empty()) throw Error("InvalidRequest", "any() of no futures would wait for ever");
   for (;;) {
+    if (is_told_here()) tell_of_cancel();
     std::optional<std::size_t> first;
     std::int64_t first_no = 0;
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -274,7 +365,9 @@ std::size_t WorkflowRun::wait_any(std::span<const std::int32_t> steps) {
       first = i;
       first_no = found->second.no;
     }
+    if (answer_update(first ? first_no : INT64_MAX)) continue;
     if (first) return *first;
+    tell_of_cancel();
     suspend_on(steps.front());
   }
 }
@@ -294,19 +387,19 @@ void WorkflowRun::step_failed(std::int32_t step, const Outcome& outcome) const {
                    error.message, what, step, asked.name);
 }
 
-void WorkflowRun::step_mismatch(std::int32_t step, const std::string& pointer, const std::string& message) const {
+void WorkflowRun::bad_payload(std::int32_t step, const std::string& pointer, const std::string& message) const {
   const Asked& asked = asked_.at(static_cast<std::size_t>(step) - 1);
   const std::string_view given = asked.kind == Event::Kind::wait_signal   ? "payload"
                                  : asked.kind == Event::Kind::side_effect ? "recorded value"
                                                                           : "result";
-  throw StepFailed("StepMismatch", std::string(to_string(Status::failed)), "InvalidJson", message,
+  throw BadPayload("BadPayload", std::string(to_string(Status::failed)), "InvalidJson", message,
                    fmt::format("step {}, {} '{}': its {} does not fit{}{}: {}", step, to_string(asked.kind), asked.name,
                                given, pointer.empty() ? "" : " at ", pointer, message),
                    step, asked.name, pointer);
 }
 
 void WorkflowRun::continue_as(Json input) {
-  check_usable();
+  begin_call();
   continued_ = std::move(input);
   leave_for_good();
 }

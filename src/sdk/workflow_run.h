@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -24,6 +25,9 @@
 namespace hapax::detail {
 
 inline constexpr std::string_view kNonDeterminism = "NonDeterminism";
+
+// Whether this thread runs the code of a workflow.
+bool is_inside_workflow();
 
 class WorkflowRun {
  public:
@@ -75,15 +79,23 @@ class WorkflowRun {
   std::size_t wait_any(std::span<const std::int32_t> steps);
   const Outcome& wait(std::int32_t step);
   std::string result(std::int32_t step);
+  void cancel_step(std::int32_t step);
+  void on_update(std::string_view name, std::function<std::string(const std::string&)> handler);
   [[noreturn]] void continue_as(Json input);
+  void undo_later(std::vector<Undo> steps);
+  void undo_now();
+  void begin_call();
   void check_usable() const;
 
   const Event* recorded() const;  // the command that the history has where the code asks next
   void match(const Event& asked);
   [[noreturn]] void leave_for_good();
   [[noreturn]] void step_failed(std::int32_t step, const Outcome& outcome) const;
-  [[noreturn]] void step_mismatch(std::int32_t step, const std::string& pointer, const std::string& message) const;
+  [[noreturn]] void bad_payload(std::int32_t step, const std::string& pointer, const std::string& message) const;
   void suspend_on(std::int32_t step);
+  bool is_told_here() const;
+  void tell_of_cancel();
+  bool answer_update(std::int64_t before);
   void check_nothing_left(const std::string& found);
   void run_code();
   bool confirm(const Event& command);
@@ -92,7 +104,10 @@ class WorkflowRun {
   const WorkflowFunction& function_;
   const ExecutionId id_;
   const std::string workflow_id_;
+  const std::string type_;
   const std::string input_;
+  std::optional<std::string> cancel_reason_;  // of a requested cancel; empty: none was given
+  bool was_told_of_cancel_ = false;
 
   std::int64_t known_ = 0;
   std::map<std::int32_t, Event> ahead_;  // commands of the history that the code has not asked for yet
@@ -104,7 +119,20 @@ class WorkflowRun {
   std::int32_t waits_for_ = 0;
   std::int32_t open_ = 0;  // steps it has asked for of which nothing has come yet
   bool in_side_effect_ = false;
+
+  // Handlers of updates. Each has a wait for the next one open: `step`.
+  struct UpdateHandler {
+    std::string name;
+    std::function<std::string(const std::string&)> function;  // JSON in, JSON out
+    std::int32_t step = 0;
+  };
+  std::deque<UpdateHandler> handlers_;
+  bool in_handler_ = false;
+
   bool was_resumed_ = false;
+  std::thread::id running_on_;  // while its code runs
+  std::deque<Undo> to_undo_;    // of sagas that an exception has left, in the order in which they are undone
+  bool is_undoing_ = false;
 
   std::optional<AttemptError> stuck_;
   std::optional<Json> continued_;

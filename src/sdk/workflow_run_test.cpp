@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/canonical_json.h"
-#include "sdk/replay.h"
+#include "sdk/replayed.h"
 
 namespace hapax::detail {
 namespace {

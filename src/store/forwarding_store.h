@@ -21,20 +21,20 @@ class ForwardingStore : public Store {
   void set_policies(std::shared_ptr<const QueuePolicies> policies) override {
     store_->set_policies(std::move(policies));
   }
-  Committers committers() const override { return store_->committers(); }
+  Parallelism parallelism() const override { return store_->parallelism(); }
   bool hands_out() const override { return store_->hands_out(); }
   using Store::submit, Store::finish, Store::commit_turns;
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, WaitingClaims& waiters) override {
     return store_->submit(submissions, waiters);
   }
   std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override { return store_->claim(requests); }
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     return store_->extend(extensions);
   }
-  std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) override {
+  std::vector<FinishOutcome> finish(std::span<const Report> reports, WaitingClaims& waiters) override {
     return store_->finish(reports, waiters);
   }
-  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters& waiters) override {
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, WaitingClaims& waiters) override {
     return store_->commit_turns(turns, waiters);
   }
   std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) override {
@@ -57,6 +57,9 @@ class ForwardingStore : public Store {
   }
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
     return store_->history(run, after, limit);
+  }
+  std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
+    return store_->why(name_space, id);
   }
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override { return store_->find_identity(hash); }
   std::optional<FoundIdentity> find_identity_in(const NamedScope& scope, const IdentityHash& hash) override {

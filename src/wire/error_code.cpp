@@ -104,4 +104,8 @@ std::optional<TypeIdentity::Source> parse_identity_source(std::string_view word)
   return std::nullopt;
 }
 
+std::string closed_before_answer(std::string_view workflow_id) {
+  return fmt::format("The workflow '{}' was closed before it answered.", workflow_id);
+}
+
 }  // namespace hapax::wire

@@ -27,4 +27,7 @@ std::optional<ControlOutcome::Kind> parse_control_error(std::string_view word);
 std::string_view to_string(TypeIdentity::Source source);
 std::optional<TypeIdentity::Source> parse_identity_source(std::string_view word);
 
+// An update whose workflow was closed before it answered.
+std::string closed_before_answer(std::string_view workflow_id);
+
 }  // namespace hapax::wire

@@ -1,9 +1,15 @@
 #include "wire/event.h"
 
 #include "core/canonical_json.h"
-#include "wire/read_member.h"
+#include "wire/shown_fields.h"
 
 namespace hapax::wire {
+
+void write_error(JsonWriter& out, const AttemptError& error) {
+  out.begin_object();
+  fields(WriteShown(out), error);
+  out.end_object();
+}
 
 void write_event(JsonWriter& out, const Event& event) {
   out.begin_object();
@@ -14,13 +20,13 @@ void write_event(JsonWriter& out, const Event& event) {
   if (!event.name.empty()) out.key("name").string(event.name);
   if (event.key) out.key("key").string(*event.key);
   if (event.execution) out.key("execution_id").string(event.execution->to_string());
-  if (stands_for_before(event)) out.key("deduplicated").boolean(true);
+  if (is_deduplicated(event)) out.key("deduplicated").boolean(true);
   if (event.until) out.key("until").string(format_time(*event.until));
   if (event.status) out.key("status").string(to_string(*event.status));
   if (event.value) out.key("value").raw(*event.value);
   if (event.error) {
-    out.key("error").begin_object();
-    out.key("type").string(event.error->type).key("message").string(event.error->message).end_object();
+    out.key("error");
+    write_error(out, *event.error);
   }
   out.end_object();
 }

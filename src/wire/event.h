@@ -9,6 +9,7 @@ namespace hapax::wire {
 
 // {"no","at","kind"} and what else the event has: "step", "name", "key", "execution_id", "until", "status", "value",
 // "error".
+void write_error(JsonWriter& out, const AttemptError& error);  // as an object
 void write_event(JsonWriter& out, const Event& event);
 
 // Throws Failure::corrupt for what write_event does not write.

@@ -4,6 +4,7 @@
 
 #include "core/canonical_json.h"
 #include "core/field.h"
+#include "core/notes.h"
 #include "wire/error_code.h"
 #include "wire/event.h"
 #include "wire/shown_fields.h"
@@ -67,12 +68,31 @@ Receipt read_receipt(const Json& document) {
   receipt.result_omitted = flag(document, "result_omitted");
   receipt.dry_run = flag(document, "dry_run");
   receipt.execution = read_member(document, "execution", read_execution);
+  if (const Json* claim = present(document, "claim")) {
+    receipt.claimed = true;
+    receipt.execution = read_claim(*claim).execution;
+  }
   if (const Json* match = present(document, "match")) {
     receipt.match = Match{read_identity_parts(*match), parsed(*match, "expires_at", parse_time),
                           parsed(*match, "superseded", ExecutionId::parse)};
     receipt.execution.identity = receipt.match->identity;
   }
   return receipt;
+}
+
+}  // namespace
+
+namespace {
+
+std::optional<std::string> read_notes_of(const Json& document) {
+  Notes notes;
+  if (const Json* progress = document.find("progress")) notes.progress = canonical_json(*progress);
+  if (const Json* log = present(document, "log")) {
+    notes.attempt = small_integer(*log, "attempt");
+    notes.dropped = integer(*log, "dropped", 0);
+    notes.log = read_names(*log, "lines");
+  }
+  return notes == Notes{} ? std::nullopt : std::optional(write_notes(notes));
 }
 
 }  // namespace
@@ -97,9 +117,18 @@ Execution read_execution(const Json& document) {
   execution.step = small_integer(document, "step");
   if (execution.kind == Kind::workflow) fields(ReadShown(document), execution.run);
   execution.run.stuck = small_integer(document, "stuck_turns");
+  execution.notes = read_notes_of(document);
   execution.worker = text(document, "worker").value_or("");
   execution.lease_expires_at = parsed(document, "lease_expires_at", parse_time);
   return execution;
+}
+
+Why read_why(const Json& document) {
+  Why why;
+  why.state = required_text(document, "state");
+  why.sentences = read_names(document, "sentences");
+  why.because = read_all(document, "because", [](const Json& because) { return canonical_json(because); });
+  return why;
 }
 
 Page read_page(const Json& document) {
@@ -152,6 +181,14 @@ TurnOutcome read_turn_outcome(const Json& document) {
   return outcome;
 }
 
+StepsWithinTurns read_steps_within_turns(const Json& document) {
+  StepsWithinTurns allowed;
+  const auto name = [](const Json& text) { return text.text; };
+  allowed.queues = read_all(document, "queues", name);
+  allowed.except_types = read_all(document, "except_types", name);
+  return allowed;
+}
+
 ControlOutcome read_control_outcome(const Json& document) {
   ControlOutcome outcome;
   outcome.replayed = flag(document, "idempotency_replayed");
@@ -166,6 +203,27 @@ ControlOutcome read_control_outcome(const Json& document) {
   } else {
     outcome.status = required(document, "status", parse_status);
     outcome.execution = parsed(document, document.find("id") ? "id" : "execution_id", ExecutionId::parse);
+  }
+  return outcome;
+}
+
+UpdateOutcome read_update_outcome(const Json& document) {
+  using State = UpdateOutcome::State;
+  UpdateOutcome outcome;
+  if (!document.find("update")) {
+    outcome.delivery = read_control_outcome(document);
+    return outcome;
+  }
+  outcome.delivery.replayed = flag(document, "idempotency_replayed");
+  outcome.delivery.execution = parsed(document, "execution_id", ExecutionId::parse);
+  if (text(document, "error") == "UpdateRefused") {
+    outcome.state = State::refused;
+    outcome.error = AttemptError{required_text(document, "type"), required_text(document, "message")};
+  } else if (text(document, "error")) {
+    outcome.state = State::closed;
+  } else if (required_text(document, "status") == "completed") {
+    outcome.state = State::answered;
+    if (const Json* result = document.find("result")) outcome.result = canonical_json(*result);
   }
   return outcome;
 }

@@ -11,6 +11,7 @@ namespace hapax::wire {
 // Without the lease secret, which an execution's own JSON never has.
 Execution read_execution(const Json& document);
 
+Why read_why(const Json& document);
 Page read_page(const Json& document);
 
 // An execution with the lease that its claim carries; of a workflow with its events.
@@ -22,6 +23,8 @@ SubmitResult read_submit_result(const Json& document);
 ExtendOutcome read_extend_outcome(const Json& document);
 FinishOutcome read_finish_outcome(const Json& document);
 TurnOutcome read_turn_outcome(const Json& document);
+StepsWithinTurns read_steps_within_turns(const Json& document);
+UpdateOutcome read_update_outcome(const Json& document);
 ControlOutcome read_control_outcome(const Json& document);
 QueueView read_queue(const Json& document);
 TypeView read_type(const Json& document);

@@ -1,5 +1,7 @@
 #include "wire/read_member.h"
 
+#include "core/canonical_json.h"
+
 #include <fmt/format.h>
 
 #include "core/failure.h"
@@ -43,7 +45,9 @@ std::int64_t integer(const Json& document, std::string_view name, std::int64_t a
 }
 
 AttemptError read_error(const Json& document) {
-  return {required_text(document, "type"), required_text(document, "message")};
+  AttemptError error{required_text(document, "type"), required_text(document, "message"), text(document, "stack")};
+  if (const Json* details = document.find("details")) error.details = canonical_json(*details);
+  return error;
 }
 
 }  // namespace hapax::wire

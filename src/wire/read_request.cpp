@@ -34,12 +34,12 @@ std::optional<std::int32_t> small_integer(FieldReader& fields, std::string_view 
   return value ? std::optional(static_cast<std::int32_t>(*value)) : std::nullopt;
 }
 
-std::optional<std::variant<Duration, Time>> read_deadline(FieldReader& fields) {
-  const auto text = fields.string("deadline");
+std::optional<std::variant<Duration, Time>> read_end(FieldReader& fields, std::string_view name) {
+  const auto text = fields.string(name);
   if (!text) return std::nullopt;
   if (const auto duration = parse_duration(*text)) return *duration;
   if (const auto time = parse_time(*text)) return *time;
-  throw InvalidField(fields.pointer("deadline"),
+  throw InvalidField(fields.pointer(name),
                      "must be a duration like \"1h\" or a time like \"2026-01-27T12:00:00Z\", not \"" + *text + "\"");
 }
 
@@ -67,12 +67,20 @@ void read_kinds(FieldReader& fields, ClaimCall& call) {
   }
 }
 
+void read_types(FieldReader& fields, ClaimCall& call) {
+  auto types = fields.strings("types");
+  if (!types) return;
+  if (types->empty())
+    throw InvalidField(fields.pointer("types"), "must name a type; without the member, any is claimed");
+  call.types = *std::move(types);
+}
+
 Report::Failed read_failed(const Json& document, const std::string& at) {
   FieldReader fields(document, at);
   Report::Failed failed;
-  failed.error.type = fields.string("type").value_or("Error");
-  failed.error.message = fields.required("message", fields.string("message"));
+  failed.error = read_error(fields);
   failed.retryable = fields.boolean("retryable").value_or(true);
+  failed.retry_after = read_end(fields, "retry_after");
   fields.done();
   return failed;
 }
@@ -88,6 +96,17 @@ std::optional<std::map<std::string, std::string>> read_headers(FieldReader& fiel
   return headers;
 }
 
+std::optional<SubmitRequest::RunHere> read_run_here(FieldReader& fields) {
+  const Json* object = fields.object("run_here");
+  if (!object) return std::nullopt;
+  FieldReader members(*object, fields.pointer("run_here"));
+  SubmitRequest::RunHere run_here;
+  run_here.worker = members.required("worker", members.string("worker"));
+  run_here.lease = members.duration("lease").value_or(run_here.lease);
+  members.done();
+  return run_here;
+}
+
 std::optional<ExecutionId> read_id(FieldReader& fields) {
   const auto text = fields.string("id");
   if (!text) return std::nullopt;
@@ -100,6 +119,15 @@ std::optional<ExecutionId> read_id(FieldReader& fields) {
 }
 
 }  // namespace
+
+AttemptError read_error(FieldReader& fields) {
+  AttemptError error;
+  error.type = fields.string("type").value_or("Error");
+  error.message = fields.required("message", fields.string("message"));
+  error.stack = fields.string("stack");
+  if (const Json* details = fields.any("details")) error.details = canonical_json(*details);
+  return error;
+}
 
 SubmitRequest read_submit(Json document, const std::string& at, Kind kind) {
   FieldReader fields(document, at);
@@ -121,12 +149,13 @@ SubmitRequest read_submit(Json document, const std::string& at, Kind kind) {
   request.run_at = fields.time("run_at");
   request.delay = fields.duration("delay");
   request.timeout = fields.duration("timeout");
-  request.deadline = read_deadline(fields);
+  request.deadline = read_end(fields, "deadline");
   request.concurrency_key = fields.string("concurrency_key");
   request.headers = read_headers(fields);
   request.tags = fields.strings("tags");
   request.dry_run = fields.boolean("dry_run").value_or(false);
   request.id = read_id(fields);
+  request.run_here = read_run_here(fields);
   fields.done();
   check_at(at, request);
   for (auto& [name, value] : document.members) {
@@ -135,11 +164,11 @@ SubmitRequest read_submit(Json document, const std::string& at, Kind kind) {
   return request;
 }
 
-std::vector<Json> read_batch(Json document) {
+std::vector<Json> read_batch(Json document, std::string_view items) {
   FieldReader fields(document);
-  fields.array("tasks");
+  fields.array(items);
   fields.done();
-  bounded_array(fields, "tasks", kMaxItems);
+  bounded_array(fields, items, kMaxItems);
   return std::move(document.members.front().second.items);
 }
 
@@ -149,6 +178,7 @@ ClaimCall read_claim_call(const Json& document, std::string name_space) {
   call.name_space = std::move(name_space);
   call.worker = fields.string("worker").value_or("anonymous");
   call.queues = fields.strings("queues").value_or(std::vector<std::string>{"default"});
+  read_types(fields, call);
   read_kinds(fields, call);
   call.limit = small_integer(fields, "limit", 1, kMaxClaims).value_or(1);
   call.wait = fields.duration("wait").value_or(call.wait);
@@ -158,11 +188,35 @@ ClaimCall read_claim_call(const Json& document, std::string name_space) {
   return call;
 }
 
+namespace {
+
+// A lease alone, or with what its attempt says.
+Heartbeat::Beat read_beat(const Json& document, const std::string& at) {
+  Heartbeat::Beat beat;
+  if (document.is(Json::Kind::string)) {
+    beat.lease = document.text;
+    return beat;
+  }
+  if (!document.is(Json::Kind::object)) throw InvalidField(at, "must be a lease, or an object with a lease");
+  FieldReader fields(document, at);
+  beat.lease = fields.required("lease", fields.string("lease"));
+  if (const Json* progress = fields.any("progress")) beat.progress = canonical_json(*progress);
+  beat.log = fields.strings("log").value_or(std::vector<std::string>());
+  fields.done();
+  check_at(at, Extension{.token = {}, .progress = beat.progress, .log = beat.log});
+  return beat;
+}
+
+}  // namespace
+
 Heartbeat read_heartbeat(const Json& document) {
   FieldReader fields(document);
   Heartbeat heartbeat;
-  bounded_array(fields, "leases", kMaxItems);
-  heartbeat.leases = *fields.strings("leases");
+  const Json& leases = bounded_array(fields, "leases", kMaxItems);
+  heartbeat.leases.reserve(leases.items.size());
+  for (std::size_t i = 0; i < leases.items.size(); ++i) {
+    heartbeat.leases.push_back(read_beat(leases.items[i], item_pointer("/leases", i)));
+  }
   heartbeat.lease = fields.duration("lease").value_or(heartbeat.lease);
   fields.done();
   check_lease(heartbeat.lease);
@@ -183,13 +237,16 @@ FinishItem read_finish_item(const Json& document, const std::string& at) {
   item.lease = fields.required("lease", fields.string("lease"));
   const Json* result = fields.any("result");
   const Json* error = fields.object("error");
+  const auto snooze = fields.duration("snooze");
   fields.done();
-  if (result != nullptr && error != nullptr) {
-    throw InvalidField(at, "has both a \"result\" and an \"error\"; an attempt ends in one of them");
+  if ((result != nullptr) + (error != nullptr) + snooze.has_value() > 1) {
+    throw InvalidField(at, "must have one of \"result\", \"error\" and \"snooze\": an attempt ends in one of them");
   }
   if (error != nullptr) {
     item.outcome = read_failed(*error, at + "/error");
     check_at(at, Report{{}, item.outcome, {}});
+  } else if (snooze) {
+    item.outcome = Report::Snoozed{*snooze};
   } else {
     Report::Completed completed;
     if (result != nullptr) completed.result = canonical_json(*result);
@@ -210,6 +267,20 @@ std::vector<FinishItem> read_finish(const Json& document) {
   return items;
 }
 
+void read_cancel(const Json& document, ControlRequest& request) {
+  FieldReader fields(document);
+  const auto parse_mode = [](std::string_view word) {
+    return word == "now" || word == "request" ? std::optional(word == "request") : std::nullopt;
+  };
+  request.asks = fields.word("mode", parse_mode, "now, request").value_or(false);
+  request.grace = fields.duration("grace");
+  const Json* reason = fields.any("reason");
+  if (reason && !reason->is(Json::Kind::null)) request.payload = canonical_json(*reason);
+  fields.done();
+  if (!request.asks && request.grace) throw InvalidField("/grace", "is for the mode \"request\"");
+  if (!request.asks && request.payload) throw InvalidField("/reason", "is for the mode \"request\"");
+}
+
 void read_fork(const Json& document, ControlRequest& request) {
   FieldReader fields(document);
   const auto from_step = small_integer(fields, "from_step", 0, std::numeric_limits<std::int32_t>::max()).value_or(0);
@@ -225,6 +296,12 @@ void read_signal(const Json& document, ControlRequest& request) {
   FieldReader fields(document);
   if (const Json* payload = fields.any("payload")) request.payload = canonical_json(*payload);
   fields.done();
+}
+
+std::optional<std::string> read_update(const Json& document) {
+  ControlRequest as_signal;
+  read_signal(document, as_signal);
+  return std::move(as_signal.payload);
 }
 
 Backfill read_backfill(const Json& document) {

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/field.h"
 #include "core/json.h"
 #include "engine/engine.h"
 
@@ -15,12 +16,17 @@ namespace hapax::wire {
 SubmitRequest read_submit(Json document, const std::string& at = "", Kind kind = Kind::task);
 
 // {"tasks":[…]} with 1 to 1000 items, which are not looked into.
-std::vector<Json> read_batch(Json document);
+std::vector<Json> read_batch(Json document, std::string_view items);
 
 ClaimCall read_claim_call(const Json& document, std::string name_space);
 
 struct Heartbeat {
-  std::vector<std::string> leases;  // as sent; one that is no lease token is lost
+  struct Beat {
+    std::string lease;                    // as sent; one that is no lease token is lost
+    std::optional<std::string> progress;  // JSON
+    std::vector<std::string> log;
+  };
+  std::vector<Beat> leases;
   Duration lease{60'000};
 };
 Heartbeat read_heartbeat(const Json& document);
@@ -28,10 +34,13 @@ std::vector<std::string> read_return(const Json& document);  // the leases to gi
 
 struct FinishItem {
   std::string lease;  // as sent
-  std::variant<Report::Completed, Report::Failed> outcome;
+  decltype(Report::outcome) outcome;
 };
 std::vector<FinishItem> read_finish(const Json& document);
 FinishItem read_finish_item(const Json& document, const std::string& at);
+
+// The members of an error, as a worker reports it.
+AttemptError read_error(FieldReader& fields);
 
 // A turn as a worker sends it. What only the lease's text says is left to the caller.
 struct TurnItem {
@@ -41,9 +50,11 @@ struct TurnItem {
 };
 std::vector<TurnItem> read_turns(Json document);
 
-// The parameters of a fork and of a signal.
+// The parameters of a cancel, a fork and a signal.
+void read_cancel(const Json& document, ControlRequest& request);
 void read_fork(const Json& document, ControlRequest& request);
 void read_signal(const Json& document, ControlRequest& request);
+std::optional<std::string> read_update(const Json& document);  // its payload
 
 Backfill read_backfill(const Json& document);
 

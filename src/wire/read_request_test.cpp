@@ -101,14 +101,14 @@ TEST(ReadSubmit, ReadsEveryField) {
 }
 
 TEST(ReadBatch, TakesOneToAThousandTasks) {
-  EXPECT_EQ(read_batch(parse_json(R"({"tasks":[1,{}]})")).size(), 2U);
-  EXPECT_EQ(pointer_of([] { read_batch(parse_json(R"({"tasks":[]})")); }), "/tasks");
-  EXPECT_EQ(pointer_of([] { read_batch(parse_json(R"({"tasks":{}})")); }), "/tasks");
-  EXPECT_EQ(pointer_of([] { read_batch(parse_json(R"({})")); }), "/tasks");
-  EXPECT_EQ(pointer_of([] { read_batch(parse_json(R"({"tasks":[],"more":1})")); }), "/more");
+  EXPECT_EQ(read_batch(parse_json(R"({"tasks":[1,{}]})"), "tasks").size(), 2U);
+  EXPECT_EQ(pointer_of([] { read_batch(parse_json(R"({"tasks":[]})"), "tasks"); }), "/tasks");
+  EXPECT_EQ(pointer_of([] { read_batch(parse_json(R"({"tasks":{}})"), "tasks"); }), "/tasks");
+  EXPECT_EQ(pointer_of([] { read_batch(parse_json(R"({})"), "tasks"); }), "/tasks");
+  EXPECT_EQ(pointer_of([] { read_batch(parse_json(R"({"tasks":[],"more":1})"), "tasks"); }), "/more");
   std::string many = "{\"tasks\":[0";
   for (int i = 0; i < 1000; ++i) many += ",0";
-  EXPECT_EQ(pointer_of([&] { read_batch(parse_json(many + "]}")); }), "/tasks");
+  EXPECT_EQ(pointer_of([&] { read_batch(parse_json(many + "]}"), "tasks"); }), "/tasks");
 }
 
 TEST(ReadClaim, HasDefaultsAndLimits) {

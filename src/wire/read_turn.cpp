@@ -33,15 +33,34 @@ std::optional<Event::Kind> parse_command_kind(std::string_view word) {
 
 std::string command_name(FieldReader& fields) { return fields.required("name", fields.string("name")); }
 
-AttemptError read_error(FieldReader& fields) {
+AttemptError read_turn_error(FieldReader& fields) {
   const Json* error = fields.object("error");
   if (error == nullptr) throw InvalidField(fields.pointer("error"), "is required");
   FieldReader members(*error, fields.pointer("error"));
-  AttemptError read;
-  read.type = members.string("type").value_or("Error");
-  read.message = members.required("message", members.string("message"));
+  AttemptError read = read_error(members);
   members.done();
   return read;
+}
+
+// A task that its worker began before this turn was committed.
+TurnRequest::WithinTurn read_begun(const Json& document, const std::string& at) {
+  FieldReader fields(document, at);
+  TurnRequest::WithinTurn within;
+  Turn::Begun& begun = within.begun;
+  const auto token = LeaseToken::parse(fields.required("lease", fields.string("lease")));
+  if (!token) throw InvalidField(fields.pointer("lease"), "is not a lease");
+  begun.secret = token->secret;
+  begun.worker = fields.required("worker", fields.string("worker"));
+  begun.lease = fields.required("lease_for", fields.duration("lease_for"));
+  const Json* completed = fields.object("completed");
+  fields.done();
+  if (completed) {
+    FieldReader members(*completed, fields.pointer("completed"));
+    const Json* result = members.any("result");
+    members.done();
+    begun.completed = Report::Completed{result ? std::optional(canonical_json(*result)) : std::nullopt};
+  }
+  return within;
 }
 
 TurnRequest::Command read_command(Json& document, const std::string& at) {
@@ -50,9 +69,12 @@ TurnRequest::Command read_command(Json& document, const std::string& at) {
   Event& event = command.event;
   event.step = static_cast<std::int32_t>(fields.required("step", fields.integer("step", 1, kMaxStep)));
   event.kind = fields.required(
-      "kind", fields.word("kind", parse_command_kind, "task, child, sleep, wait_signal, side_effect, version"));
+      "kind", fields.word("kind", parse_command_kind,
+                          "task, child, sleep, wait_signal, side_effect, version, cancel_step, publish, send_signal"));
   switch (event.kind) {
     case Event::Kind::task:
+      if (const Json* begun = fields.object("begun")) command.within_turn = read_begun(*begun, fields.pointer("begun"));
+      [[fallthrough]];
     case Event::Kind::child:
       if (fields.object("start") == nullptr) throw InvalidField(fields.pointer("start"), "is required");
       break;
@@ -65,13 +87,29 @@ TurnRequest::Command read_command(Json& document, const std::string& at) {
       event.name = command_name(fields);
       event.value = std::to_string(fields.required("value", fields.integer("value", 0, kMaxStep)));
       break;
+    case Event::Kind::cancel_step:
+      event.name = fields.string("name").value_or("");
+      event.value = std::to_string(fields.required("value", fields.integer("value", 1, kMaxStep)));
+      break;
+    case Event::Kind::publish: {
+      event.name = command_name(fields);
+      const Json* value = fields.any("value");
+      if (value == nullptr) throw InvalidField(fields.pointer("value"), "is required");
+      event.value = canonical_json(*value);
+      break;
+    }
+    case Event::Kind::send_signal:
+      event.name = command_name(fields);
+      event.key = fields.required("workflow_id", fields.string("workflow_id"));
+      if (const Json* payload = fields.any("value")) event.value = canonical_json(*payload);
+      break;
     default: {
       event.name = command_name(fields);
       const Json* value = fields.any("value");
       if (value != nullptr) {
         event.value = canonical_json(*value);
       } else if (fields.object("error") != nullptr) {
-        event.error = read_error(fields);
+        event.error = read_turn_error(fields);
       } else {
         throw InvalidField(fields.pointer("value"), "is required, or an error instead");
       }
@@ -99,15 +137,18 @@ decltype(TurnRequest::end) read_end(Json& document, const std::string& at) {
     const Json* result = fields.any("result");
     end = Turn::Completed{result != nullptr ? std::optional(canonical_json(*result)) : std::nullopt};
   } else if (kind == "failed") {
-    end = Turn::Failed{read_error(fields)};
+    end = Turn::Failed{read_turn_error(fields)};
   } else if (kind == "stuck") {
-    end = Turn::Stuck{read_error(fields)};
+    end = Turn::Stuck{read_turn_error(fields)};
   } else if (kind == "continued") {
     fields.any("input");
     end = TurnRequest::Continued{};
+  } else if (kind == "unfinished") {
+    end = Turn::Unfinished{};
   } else if (kind != "suspended") {
-    throw InvalidField(fields.pointer("kind"),
-                       "must be one of suspended, completed, failed, stuck, continued, not \"" + kind + "\"");
+    throw InvalidField(
+        fields.pointer("kind"),
+        "must be one of suspended, unfinished, completed, failed, stuck, continued, not \"" + kind + "\"");
   }
   fields.done();
   if (auto* continued = std::get_if<TurnRequest::Continued>(&end)) continued->input = take(document, "input");

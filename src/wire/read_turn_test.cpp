@@ -51,19 +51,27 @@ TurnRequest every_command() {
 }
 
 void expect_arrives(const TurnRequest& turn) {
-  const std::string text = write_turns({turn});
+  const std::string text = array_body("turns", std::vector{write_turn(turn)});
   auto items = read_turns(parse_json(text));
   ASSERT_EQ(items.size(), 1U);
   EXPECT_EQ(items[0].lease, turn.token.to_string());
   TurnRequest read = std::move(items[0].turn);
   read.token = turn.token;
-  EXPECT_EQ(write_turns({read}), text);
+  EXPECT_EQ(array_body("turns", std::vector{write_turn(read)}), text);
   ASSERT_EQ(read.commands.size(), turn.commands.size());
   for (std::size_t i = 0; i < turn.commands.size(); ++i) EXPECT_EQ(read.commands[i].event, turn.commands[i].event) << i;
 }
 
 TEST(ReadTurn, EveryCommandAndEveryEndArrives) {
   TurnRequest turn = every_command();
+  expect_arrives(turn);
+  for (TurnRequest::Command& command : turn.commands) {
+    if (command.event.kind != Event::Kind::task) continue;
+    command.within_turn = TurnRequest::WithinTurn{std::nullopt, {LeaseSecret::generate(), "w", 60s}};
+    if (command.event.step % 2 == 0) command.within_turn->begun.completed = Report::Completed{"8"};
+  }
+  expect_arrives(turn);
+  turn.end = Turn::Unfinished{};
   expect_arrives(turn);
   turn.end = Turn::Completed{std::nullopt};
   expect_arrives(turn);
@@ -101,7 +109,7 @@ TEST(ReadTurn, ErrorsHaveAPointer) {
 TEST(ReadTurn, TheStepsOfATurnAreConsecutive) {
   TurnRequest turn = every_command();
   turn.commands[2].event.step = 9;
-  EXPECT_EQ(pointer_of(write_turns({turn}).c_str()), "/turns/0/commands/2/step");
+  EXPECT_EQ(pointer_of(array_body("turns", std::vector{write_turn(turn)}).c_str()), "/turns/0/commands/2/step");
 }
 
 }  // namespace

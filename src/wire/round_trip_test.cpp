@@ -13,6 +13,8 @@
 namespace hapax::wire {
 namespace {
 
+void write_one_claim(JsonWriter& out, const Claimed& claimed) { write_claim(out, claimed); }
+
 using namespace std::chrono_literals;
 
 const Time kNoon = from_ms(1'769'515'200'000);
@@ -118,7 +120,7 @@ TEST(RoundTrip, ThatACancelWasRequestedIsToldButNotWhen) {
 TEST(RoundTrip, AClaimCarriesItsLease) {
   Execution execution = full_task(Status::running);
   execution.lease_secret = test_secret(3);
-  const Claimed read = through(Claimed{execution, {}}, write_claim, read_claim);
+  const Claimed read = through(Claimed{execution, {}}, write_one_claim, read_claim);
   EXPECT_EQ(read.execution, execution);
   EXPECT_TRUE(read.events.empty());
 }

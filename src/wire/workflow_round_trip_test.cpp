@@ -12,6 +12,8 @@
 namespace hapax::wire {
 namespace {
 
+void write_one_claim(JsonWriter& out, const Claimed& claimed) { write_claim(out, claimed); }
+
 using namespace std::chrono_literals;
 
 const Time kNoon = from_ms(1'769'515'200'000);
@@ -103,7 +105,7 @@ TEST(WorkflowRoundTrip, AClaimCarriesItsEvents) {
   claimed.execution.lease_secret = test_secret(3);
   claimed.execution.lease_expires_at = kNoon + 1min;
   claimed.execution.run.seen = 6;
-  const Claimed read = through(claimed, write_claim, read_claim);
+  const Claimed read = through(claimed, write_one_claim, read_claim);
   EXPECT_EQ(read.execution, claimed.execution);
   EXPECT_EQ(read.events, claimed.events);
 }

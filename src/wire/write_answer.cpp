@@ -2,6 +2,7 @@
 
 #include "core/lease.h"
 #include "core/ledger.h"
+#include "core/notes.h"
 #include "wire/error_code.h"
 #include "wire/event.h"
 #include "wire/shown_fields.h"
@@ -18,12 +19,6 @@ void time_member(JsonWriter& out, std::string_view name, const std::optional<Tim
 void string_member(JsonWriter& out, std::string_view name, const std::optional<std::string>& text) {
   out.key(name);
   text ? out.string(*text) : out.null();
-}
-
-void write_object(JsonWriter& out, const AttemptError& error) {
-  out.begin_object();
-  fields(WriteShown(out), error);
-  out.end_object();
 }
 
 void write_names(JsonWriter& out, const Execution& execution) {
@@ -50,6 +45,16 @@ void write_place_in_workflow(JsonWriter& out, const Execution& execution) {
 void write_run(JsonWriter& out, const RunState& run) {
   fields(WriteShown(out), run);
   if (run.stuck > 0) out.key("stuck_turns").integer(run.stuck);
+}
+
+void write_notes(JsonWriter& out, const Execution& execution, bool with_log) {
+  const auto notes = read_notes(execution);
+  if (!notes) return;
+  if (notes->progress) out.key("progress").raw(*notes->progress);
+  if (!with_log || notes->log.empty()) return;
+  out.key("log").begin_object().key("attempt").integer(notes->attempt).key("lines").begin_array();
+  for (const std::string& line : notes->log) out.string(line);
+  out.end_array().key("dropped").integer(notes->dropped).end_object();
 }
 
 void write_match(JsonWriter& out, const Match& match) {
@@ -87,7 +92,9 @@ std::string forked_id(const ControlRequest& request) {
 
 }  // namespace
 
-void write_execution(JsonWriter& out, const Execution& execution) {
+namespace {
+
+void write_execution_as(JsonWriter& out, const Execution& execution, bool with_log) {
   require_sound(execution);
   const bool running = execution.status == Status::running;
   out.begin_object();
@@ -97,10 +104,24 @@ void write_execution(JsonWriter& out, const Execution& execution) {
   out.key("cancel_requested").boolean(execution.cancel_requested_at.has_value());
   write_place_in_workflow(out, execution);
   if (execution.kind == Kind::workflow) write_run(out, execution.run);
+  write_notes(out, execution, with_log);
   out.key("worker");
   running ? out.string(execution.worker) : out.null();
   time_member(out, "lease_expires_at", running ? execution.lease_expires_at : std::nullopt);
   out.end_object();
+}
+
+}  // namespace
+
+void write_execution(JsonWriter& out, const Execution& execution) { write_execution_as(out, execution, false); }
+void write_execution_with_log(JsonWriter& out, const Execution& execution) { write_execution_as(out, execution, true); }
+
+void write_why(JsonWriter& out, const Why& why) {
+  out.begin_object().key("state").string(why.state).key("sentences").begin_array();
+  for (const std::string& sentence : why.sentences) out.string(sentence);
+  out.end_array().key("because").begin_array();
+  for (const std::string& because : why.because) out.raw(because);
+  out.end_array().end_object();
 }
 
 void write_page(JsonWriter& out, const Page& page) {
@@ -141,6 +162,7 @@ void write_receipt(JsonWriter& out, const Receipt& receipt) {
   if (receipt.result_expired) out.key("result_expired").boolean(true);
   if (receipt.result_omitted) out.key("result_omitted").boolean(true);
   if (receipt.dry_run) out.key("dry_run").boolean(true);
+  if (receipt.claimed) write_claim_of(out.key("claim"), receipt.execution, {});
   out.end_object();
 }
 
@@ -176,8 +198,7 @@ void write_submit_result(JsonWriter& out, const SubmitResult& result) {
   }
 }
 
-void write_claim(JsonWriter& out, const Claimed& claimed) {
-  const Execution& execution = claimed.execution;
+void write_claim_of(JsonWriter& out, const Execution& execution, const std::vector<Event>& events) {
   const LeaseToken token{execution.id, execution.attempt, execution.lease_secret.value_or(LeaseSecret{})};
   out.begin_object();
   out.key("lease").string(token.to_string());
@@ -192,7 +213,7 @@ void write_claim(JsonWriter& out, const Claimed& claimed) {
     out.key("seen").integer(execution.run.seen);
     out.key("steps").integer(execution.run.steps).end_object();
     out.key("events").begin_array();
-    for (const Event& event : claimed.events) write_event(out, event);
+    for (const Event& event : events) write_event(out, event);
     out.end_array();
   }
   out.end_object();
@@ -206,7 +227,7 @@ void write_result(JsonWriter& out, const Execution& execution) {
   if (execution.result) out.key("result").raw(*execution.result);
   if (execution.error) {
     out.key("error");
-    write_object(out, *execution.error);
+    write_error(out, *execution.error);
   }
   out.key("execution");
   write_execution(out, execution);
@@ -239,6 +260,31 @@ void write_workflow_control(JsonWriter& out, const ControlRequest& request, cons
     write_control_error(out, target, Kind::workflow, outcome);
   }
   out.key("idempotency_replayed").boolean(outcome.replayed).end_object();
+}
+
+void write_update_outcome(JsonWriter& out, const UpdateRequest& request, const UpdateOutcome& outcome) {
+  using State = UpdateOutcome::State;
+  const ControlOutcome& delivery = outcome.delivery;
+  out.begin_object();
+  if (delivery.kind != ControlOutcome::Kind::done) {
+    write_control_error(out, request.workflow_id, Kind::workflow, delivery);
+  } else {
+    if (outcome.state == State::refused) {
+      out.key("error").string("UpdateRefused").key("message").string(outcome.error->message);
+      out.key("type").string(outcome.error->type);
+    } else if (outcome.state == State::closed) {
+      out.key("error").string("WorkflowClosed").key("message").string(closed_before_answer(request.workflow_id));
+    }
+    out.key("workflow_id").string(request.workflow_id).key("update").string(request.name);
+    if (delivery.execution) out.key("execution_id").string(delivery.execution->to_string());
+    if (outcome.state == State::answered) {
+      out.key("status").string("completed");
+      if (outcome.result) out.key("result").raw(*outcome.result);
+    } else if (outcome.state == State::pending) {
+      out.key("status").string("pending");
+    }
+  }
+  out.key("idempotency_replayed").boolean(delivery.replayed).end_object();
 }
 
 void write_queue(JsonWriter& out, const QueueView& queue) {

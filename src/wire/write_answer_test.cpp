@@ -7,6 +7,8 @@
 namespace hapax::wire {
 namespace {
 
+void write_one_claim(JsonWriter& out, const Claimed& claimed) { write_claim(out, claimed); }
+
 ExecutionId id_of(std::uint8_t n) {
   ExecutionId id;
   id.bytes[15] = n;
@@ -108,7 +110,7 @@ TEST(WriteExecution, WhatAWorkerLeftBehindIsNotToldOfAClosedOne) {
 TEST(WriteClaim, OnlyTheClaimerGetsTheLease) {
   const Execution execution = running();
   const std::string token = LeaseToken{execution.id, 2, *execution.lease_secret}.to_string();
-  const Json json = written(write_claim, Claimed{execution, {}});
+  const Json json = written(write_one_claim, Claimed{execution, {}});
   EXPECT_EQ(names(json), (std::vector<std::string>{"lease", "lease_expires_at", "attempt", "effect_key", "execution"}));
   EXPECT_EQ(json.find("lease")->text, token);
   JsonWriter out;

@@ -2,6 +2,7 @@
 
 #include "core/canonical_json.h"
 #include "core/json_writer.h"
+#include "wire/shown_fields.h"
 
 namespace hapax::wire {
 
@@ -28,6 +29,11 @@ void strings(JsonWriter& out, std::string_view name, const std::vector<std::stri
   out.key(name).begin_array();
   for (const std::string& value : values) out.string(value);
   out.end_array();
+}
+
+void write_end(JsonWriter& out, std::string_view name, const std::variant<Duration, Time>& end) {
+  const auto* at = std::get_if<Time>(&end);
+  out.key(name).string(at ? format_time(*at) : format_duration(std::get<Duration>(end)));
 }
 
 void write_retry(JsonWriter& out, const RetrySettings& retry) {
@@ -59,10 +65,7 @@ void write_submit(JsonWriter& out, const SubmitRequest& request) {
   integer(out, "max_attempts", request.max_attempts);
   write_retry(out, request.retry);
   duration(out, "timeout", request.timeout);
-  if (request.deadline) {
-    const auto* at = std::get_if<Time>(&*request.deadline);
-    out.key("deadline").string(at ? format_time(*at) : format_duration(std::get<Duration>(*request.deadline)));
-  }
+  if (request.deadline) write_end(out, "deadline", *request.deadline);
   text(out, "concurrency_key", request.concurrency_key);
   if (request.headers) {
     out.key("headers").begin_object();
@@ -72,6 +75,10 @@ void write_submit(JsonWriter& out, const SubmitRequest& request) {
   if (request.tags) strings(out, "tags", *request.tags);
   if (request.dry_run) out.key("dry_run").boolean(true);
   if (request.id) out.key("id").string(request.id->to_string());
+  if (request.run_here) {
+    out.key("run_here").begin_object().key("worker").string(request.run_here->worker);
+    out.key("lease").string(format_duration(request.run_here->lease)).end_object();
+  }
   out.end_object();
 }
 
@@ -81,19 +88,12 @@ std::string write_submit(const SubmitRequest& request) {
   return out.take();
 }
 
-std::string write_batch(std::span<const SubmitRequest> requests) {
-  JsonWriter out;
-  out.begin_object().key("tasks").begin_array();
-  for (const SubmitRequest& request : requests) write_submit(out, request);
-  out.end_array().end_object();
-  return out.take();
-}
-
 std::string write_claim_call(const ClaimCall& call) {
   JsonWriter out;
   out.begin_object();
   out.key("worker").string(call.worker);
   strings(out, "queues", call.queues);
+  if (!call.types.empty()) strings(out, "types", call.types);
   if (call.workflows || !call.tasks) {
     out.key("kinds").begin_array();
     if (call.tasks) out.string("task");
@@ -109,27 +109,24 @@ std::string write_claim_call(const ClaimCall& call) {
 
 namespace {
 
-void write_leases(JsonWriter& out, std::span<const Extension> extensions) {
-  out.key("leases").begin_array();
-  for (const Extension& extension : extensions) out.string(extension.token.to_string());
-  out.end_array();
+// With what its attempt says, if it says anything.
+void write_lease(JsonWriter& out, const Extension& extension) {
+  const std::string lease = extension.token.to_string();
+  if (!extension.progress && extension.log.empty()) {
+    out.string(lease);
+    return;
+  }
+  out.begin_object().key("lease").string(lease);
+  if (extension.progress) out.key("progress").raw(*extension.progress);
+  if (!extension.log.empty()) strings(out, "log", extension.log);
+  out.end_object();
 }
 
 }  // namespace
 
-std::string write_heartbeat(std::span<const Extension> extensions, Duration lease) {
+std::string write_lease(const Extension& extension) {
   JsonWriter out;
-  out.begin_object();
-  write_leases(out, extensions);
-  out.key("lease").string(format_duration(lease)).end_object();
-  return out.take();
-}
-
-std::string write_return(std::span<const Extension> extensions) {
-  JsonWriter out;
-  out.begin_object();
-  write_leases(out, extensions);
-  out.end_object();
+  write_lease(out, extension);
   return out.take();
 }
 
@@ -137,20 +134,22 @@ void write_report(JsonWriter& out, const Report& report) {
   out.begin_object().key("lease").string(report.token.to_string());
   if (const auto* completed = std::get_if<Report::Completed>(&report.outcome)) {
     if (completed->result) out.key("result").raw(*completed->result);
+  } else if (const auto* snoozed = std::get_if<Report::Snoozed>(&report.outcome)) {
+    out.key("snooze").string(format_duration(snoozed->by));
   } else {
     const auto& failed = std::get<Report::Failed>(report.outcome);
     out.key("error").begin_object();
-    out.key("type").string(failed.error.type).key("message").string(failed.error.message);
-    out.key("retryable").boolean(failed.retryable).end_object();
+    fields(WriteShown(out), failed.error);
+    out.key("retryable").boolean(failed.retryable);
+    if (failed.retry_after) write_end(out, "retry_after", *failed.retry_after);
+    out.end_object();
   }
   out.end_object();
 }
 
-std::string write_finish(std::span<const Report> reports) {
+std::string write_report(const Report& report) {
   JsonWriter out;
-  out.begin_object().key("outcomes").begin_array();
-  for (const Report& report : reports) write_report(out, report);
-  out.end_array().end_object();
+  write_report(out, report);
   return out.take();
 }
 

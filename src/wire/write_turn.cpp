@@ -1,12 +1,14 @@
 // Turns and the parameters of control operations, as a client sends them.
 #include "core/canonical_json.h"
+#include "core/workflow.h"
+#include "wire/event.h"
 #include "wire/write_request.h"
 
 namespace hapax::wire {
 
 namespace {
 
-void write_command(JsonWriter& out, const TurnRequest::Command& command) {
+void write_command(JsonWriter& out, const TurnRequest::Command& command, const ExecutionId& run) {
   const Event& event = command.event;
   out.begin_object();
   out.key("step").integer(event.step).key("kind").string(to_string(event.kind));
@@ -16,11 +18,25 @@ void write_command(JsonWriter& out, const TurnRequest::Command& command) {
   } else if (!event.name.empty()) {
     out.key("name").string(event.name);
   }
+  if (event.kind == Event::Kind::send_signal) out.key("workflow_id").string(event.key.value_or(""));
+  if (command.within_turn) {
+    const Turn::Begun& begun = command.within_turn->begun;
+    out.key("begun").begin_object();
+    const LeaseToken token{step_id(run, event.name, event.step), 1, begun.secret};
+    out.key("lease").string(token.to_string()).key("lease_for").string(format_duration(begun.lease));
+    out.key("worker").string(begun.worker);
+    if (begun.completed) {
+      out.key("completed").begin_object();
+      if (begun.completed->result) out.key("result").raw(*begun.completed->result);
+      out.end_object();
+    }
+    out.end_object();
+  }
   if (event.until) out.key("until").string(format_time(*event.until));
   if (event.value) out.key("value").raw(*event.value);
   if (event.error) {
-    out.key("error").begin_object();
-    out.key("type").string(event.error->type).key("message").string(event.error->message).end_object();
+    out.key("error");
+    write_error(out, *event.error);
   }
   out.end_object();
 }
@@ -30,12 +46,11 @@ struct EndWriter {
   JsonWriter& out;
 
   void error(const AttemptError& error) {
-    out.key("error").begin_object();
-    out.key("type").string(error.type).key("message").string(error.message).end_object();
+    out.key("error");
+    write_error(out, error);
   }
   void operator()(const Turn::Suspended&) { out.key("kind").string("suspended"); }
-  // Only if a step was begun within the turn, which the remote engine does not allow.
-  void operator()(const Turn::Unfinished&) { out.key("kind").string("suspended"); }
+  void operator()(const Turn::Unfinished&) { out.key("kind").string("unfinished"); }
   void operator()(const Turn::Completed& end) {
     out.key("kind").string("completed");
     if (end.result) out.key("result").raw(*end.result);
@@ -66,7 +81,7 @@ void write_turn(JsonWriter& out, const TurnRequest& turn) {
   }
   out.key("seen").integer(turn.seen);
   out.key("commands").begin_array();
-  for (const TurnRequest::Command& command : turn.commands) write_command(out, command);
+  for (const TurnRequest::Command& command : turn.commands) write_command(out, command, turn.token.execution);
   out.end_array();
   out.key("end").begin_object();
   std::visit(EndWriter{out}, turn.end);
@@ -75,11 +90,10 @@ void write_turn(JsonWriter& out, const TurnRequest& turn) {
 
 }  // namespace
 
-std::string write_turns(const std::vector<TurnRequest>& turns) {
+std::string write_turn(const TurnRequest& turn) {
   JsonWriter out;
-  out.begin_object().key("turns").begin_array();
-  for (const TurnRequest& turn : turns) write_turn(out, turn);
-  return out.end_array().end_object().take();
+  write_turn(out, turn);
+  return out.take();
 }
 
 std::string write_control_request(const ControlRequest& request) {
@@ -88,6 +102,11 @@ std::string write_control_request(const ControlRequest& request) {
   if (request.action == ControlRequest::Action::fork) {
     out.key("from_step").integer(request.from_step);
     if (!request.fork_workflow_id.empty()) out.key("workflow_id").string(request.fork_workflow_id);
+  }
+  if (request.action == ControlRequest::Action::cancel && request.asks) {
+    out.key("mode").string("request");
+    if (request.grace) out.key("grace").string(format_duration(*request.grace));
+    if (request.payload) out.key("reason").raw(*request.payload);
   }
   if (request.action == ControlRequest::Action::signal && request.payload) out.key("payload").raw(*request.payload);
   return out.end_object().take();

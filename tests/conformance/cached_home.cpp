@@ -23,7 +23,7 @@ class Settling final : public ForwardingStore {
   Settling(const std::shared_ptr<CachedStore>& cached, std::function<void()> before_submit)
       : ForwardingStore(cached), cached_(cached), before_submit_(std::move(before_submit)) {}
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, WaitingClaims& waiters) override {
     before_submit_();
     auto outcomes = ForwardingStore::submit(submissions, waiters);
     if (!cached_->settle(20s)) throw std::runtime_error("Redis was not written to");

@@ -50,6 +50,60 @@ TEST_P(Claim, HighestPriorityFirstThenRunAtThenId) {
   EXPECT_THAT(claimed_ids(), ElementsAre(high, earlier, later, same_as_later, low));
 }
 
+TEST_P(Claim, OfTypesHandsOutThoseAlone) {
+  const auto a = submitted(Task("a")).id;
+  const auto b = submitted(Task("b").priority(9)).id;
+  const auto c = submitted(Task("c")).id;
+  EXPECT_THAT(claimed_of({"other"}), IsEmpty());
+  EXPECT_THAT(claimed_of({"a"}), ElementsAre(a));
+  EXPECT_THAT(claimed_of({"a", "c", "other"}), ElementsAre(c));
+  EXPECT_THAT(claimed_ids(), ElementsAre(b));
+}
+
+TEST_P(Claim, OfSeveralTypesKeepsTheOrderOverAllOfThem) {
+  const auto low = submitted(Task("a").priority(-1)).id;
+  const auto later = submitted(Task("b").run_at(now() - 1s)).id;
+  submitted(Task("c").priority(7));
+  const auto earlier = submitted(Task("a").run_at(now() - 2s)).id;
+  const auto high = submitted(Task("b").priority(1)).id;
+  const auto same_as_later = submitted(Task("a").run_at(now() - 1s)).id;
+  EXPECT_THAT(claimed_of({"b", "a"}, 3), ElementsAre(high, earlier, later));
+  EXPECT_THAT(claimed_of({"b", "a"}, 3), ElementsAre(same_as_later, low));
+}
+
+TEST_P(Claim, OfTypesTakesWorkflowsOfThoseTypesToo) {
+  const auto workflow = [&](const std::string& type) {
+    Submission submission = Task(type).kind(hapax::Kind::workflow);
+    submission.execution.idempotency_key = "w-" + type;
+    submission.execution.identity = workflow_identity("default", "w-" + type);
+    return submitted(submission).id;
+  };
+  const auto turn = workflow("a");
+  workflow("b");
+  const auto task = submitted(Task("a").priority(1)).id;
+  ClaimRequest request = claim_request({"work"}, 10);
+  request.workflows = true;
+  request.types = {"a"};
+  EXPECT_THAT(ids_of(store().claim({&request, 1}).at(0).executions), ElementsAre(task, turn));
+}
+
+TEST_P(Claim, OfTypesSaysWhenOneOfThoseBecomesDue) {
+  submitted(Task("a").delay(1s));
+  submitted(Task("b").delay(5s));
+  ClaimRequest request = claim_request({"work"}, 10);
+  request.types = {"b"};
+  EXPECT_EQ(store().claim({&request, 1}).at(0).next_at, now() + 5s);
+  clock_.advance(5s);
+  EXPECT_EQ(claimed_of({"b"}).size(), 1u);
+}
+
+TEST_P(Claim, OfAnyTypeFindsEachOfMany) {
+  std::vector<ExecutionId> ids;
+  for (int i = 0; i < 30; ++i) ids.push_back(submitted(Task("type-" + std::to_string(i * 7 % 30))).id);
+  EXPECT_EQ(claimed_ids({"work"}, 10), std::vector(ids.begin(), ids.begin() + 10));
+  EXPECT_EQ(claimed_ids(), std::vector(ids.begin() + 10, ids.end()));
+}
+
 TEST_P(Claim, OrderHoldsOverSeveralClaims) {
   const auto second = submitted(Task()).id;
   const auto first = submitted(Task().priority(1)).id;

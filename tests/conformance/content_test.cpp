@@ -45,6 +45,7 @@ TEST_P(Content, EveryFactOfASubmissionComesBack) {
   const ExecutionId id = e.id;
   ruling_fields(Fill{}, e);
   telling_fields(Fill{}, e);
+  rare_fields(Fill{}, e);
   e.id = id;
   e.identity->hash = identity.hash;
   e.parent.reset();  // there is no such run

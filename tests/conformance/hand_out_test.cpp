@@ -28,7 +28,7 @@ class HandOut : public WorkflowTest {
   }
   std::vector<ExecutionId> handed_ids(std::size_t waiter = 0) { return ids_of(handed(waiter)); }
 
-  Waiters waiters_;
+  WaitingClaims waiters_;
 };
 INSTANTIATE_TEST_SUITE_P(Stores, HandOut, testing::ValuesIn(stores_that_hand_out()), store_name);
 

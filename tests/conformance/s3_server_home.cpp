@@ -1,6 +1,6 @@
 #include "conformance/s3_server_home.h"
 
-#include "store/s3/s3_objects.h"
+#include "store/s3/client/s3_objects.h"
 #include "store/s3/s3_store.h"
 #include "support/clocked_objects.h"
 #include "support/s3_server.h"

@@ -40,6 +40,12 @@ Execution StoreTest::claim_one(const std::string& queue) {
   return outcome.executions.at(0);
 }
 
+std::vector<ExecutionId> StoreTest::claimed_of(std::vector<std::string> types, std::int32_t limit) {
+  ClaimRequest request = claim_request({"work"}, limit);
+  request.types = std::move(types);
+  return ids_of(store_->claim({&request, 1}).at(0).executions);
+}
+
 std::vector<ExecutionId> StoreTest::claimed_ids(std::vector<std::string> queues, std::int32_t limit) {
   return ids_of(claim(std::move(queues), limit).executions);
 }
@@ -120,9 +126,9 @@ std::vector<ExecutionId> ids_of(const std::vector<Execution>& executions) {
   return ids;
 }
 
-std::vector<ExecutionId> ids_of(const std::vector<Closed>& closed) {
+std::vector<ExecutionId> ids_of(const std::vector<Changed>& closed) {
   std::vector<ExecutionId> ids;
-  for (const Closed& one : closed) ids.push_back(one.id);
+  for (const Changed& one : closed) ids.push_back(one.id);
   return ids;
 }
 

@@ -33,6 +33,7 @@ class StoreTest : public testing::TestWithParam<StoreKind> {
 
   ClaimRequest claim_request(std::vector<std::string> queues, std::int32_t limit);
   ClaimOutcome claim(std::vector<std::string> queues = {"work"}, std::int32_t limit = 100);
+  std::vector<ExecutionId> claimed_of(std::vector<std::string> types, std::int32_t limit = 100);
   Execution claim_one(const std::string& queue = "work");  // asserts that there is one
   std::vector<ExecutionId> claimed_ids(std::vector<std::string> queues = {"work"}, std::int32_t limit = 100);
 
@@ -69,7 +70,7 @@ class StoreTest : public testing::TestWithParam<StoreKind> {
 inline std::string store_name(const testing::TestParamInfo<StoreKind>& info) { return info.param.name; }
 
 std::vector<ExecutionId> ids_of(const std::vector<Execution>& executions);
-std::vector<ExecutionId> ids_of(const std::vector<Closed>& closed);
+std::vector<ExecutionId> ids_of(const std::vector<Changed>& closed);
 
 #define HAPAX_FOR_ALL_STORES(suite) INSTANTIATE_TEST_SUITE_P(Stores, suite, testing::ValuesIn(all_stores()), store_name)
 

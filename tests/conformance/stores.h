@@ -34,7 +34,7 @@ struct StoreKind {
 
 std::vector<StoreKind> all_stores();
 std::vector<StoreKind> shared_stores();
-std::vector<StoreKind> stores_that_hand_out();  // see Waiters
+std::vector<StoreKind> stores_that_hand_out();  // see WaitingClaims
 
 inline std::ostream& operator<<(std::ostream& out, const StoreKind& kind) { return out << kind.name; }
 

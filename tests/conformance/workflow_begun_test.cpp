@@ -18,7 +18,7 @@ class BegunSteps : public WorkflowTest {
   Turn next_of(const Execution& run) {
     Turn next = turn(run);
     next.name_space = "default";
-    next.run = std::make_shared<const Execution>(run);
+    next.claimed = std::make_shared<const Execution>(run);
     return next;
   }
 

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <thread>
 
-#include "store/s3/documents.h"
-#include "store/s3/envelope.h"
+#include "store/s3/documents/documents.h"
+#include "store/s3/documents/envelope.h"
 #include "store/s3/memory_objects.h"
 #include "store/s3/s3_store.h"
 #include "support/describe.h"

@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "store/s3/s3_objects.h"
+#include "store/s3/client/s3_objects.h"
 #include "store/s3/s3_store.h"
 #include "support/fault_proxy.h"
 #include "support/s3_server.h"

@@ -25,6 +25,8 @@ def known_names():
         names.update("chaos_" + name for name in re.findall(r"hapax_chaos_test\((\w+)", text))
         for listed in re.findall(r"foreach\(name ([\w ]+)\)\s+add_test", text):
             names.update(listed.split())
+    python = (ROOT / "python" / "CMakeLists.txt").read_text(encoding="utf-8")
+    names.update("python_" + name for name in re.findall(r"^hapax_python_test\((\w+)", python, re.MULTILINE))
     for path in [*(ROOT / "src").rglob("*_test.cpp"), *(ROOT / "tests").rglob("*_test.cpp")]:
         names.update(".".join(case) for case in CASE.findall(path.read_text(encoding="utf-8")))
     return names

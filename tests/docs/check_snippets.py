@@ -1,5 +1,5 @@
-"""Checks that every C++ snippet of the documentation comes from examples/, and that every relative link leads to a
-file.
+"""Checks that every C++ and Python snippet of the documentation comes from examples/, which the tests run, and that
+every relative link leads to a file. Code of other systems, to compare with, is marked as `go` or `py`.
 
 A snippet may leave code out: a line `// …` stands for it. The parts around it must occur in this order in one example.
 
@@ -17,8 +17,17 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 OMISSION = re.compile(r"^\s*// …\s*$", re.MULTILINE)
 
 
+SOURCES = {"cpp": ("*.cpp", "*.h"), "python": ("*.py",)}
+
+
 def documents():
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    readmes = sorted((ROOT / "examples").rglob("*.md"))
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")), *readmes]
+
+
+def examples_in(patterns):
+    paths = sorted(path for pattern in patterns for path in (ROOT / "examples").rglob(pattern))
+    return [path.read_text(encoding="utf-8").splitlines() for path in paths]
 
 
 def plain(text):
@@ -44,8 +53,8 @@ def check(path, examples):
     text = path.read_text(encoding="utf-8")
     for block in BLOCK.finditer(text):
         language, snippet = block.groups()
-        if language == "cpp" and not any(taken_from(example, snippet) for example in examples):
-            yield text.count("\n", 0, block.start()) + 1, "this C++ is in none of the examples"
+        if language in examples and not any(taken_from(example, snippet) for example in examples[language]):
+            yield text.count("\n", 0, block.start()) + 1, f"this {language} is in none of the examples"
     prose = BLOCK.sub(lambda block: "\n" * block.group().count("\n"), text)
     for link in LINK.finditer(prose):
         target = link.group(1)
@@ -54,7 +63,7 @@ def check(path, examples):
 
 
 def main():
-    examples = [example.read_text(encoding="utf-8").splitlines() for example in sorted((ROOT / "examples").glob("*.cpp"))]
+    examples = {language: examples_in(patterns) for language, patterns in SOURCES.items()}
     findings = 0
     for path in documents():
         for line, message in check(path, examples):

@@ -41,7 +41,7 @@ class Control : public Doors {
     EXPECT_EQ(at_engine(*remote_, request), fault);
   }
 
-  void expect_in_library(const std::function<void(const WorkflowHandle&)>& use, const Fault& fault) {
+  void expect_in_library(const std::function<void(const AnyWorkflowHandle&)>& use, const Fault& fault) {
     EXPECT_EQ(fault_of([&] { use(embedded_.find_workflow("w-1")); }), fault);
     EXPECT_EQ(fault_of([&] { use(far_.find_workflow("w-1")); }), fault);
   }
@@ -56,12 +56,12 @@ TEST_F(Control, ABadRequestKeyIsRefusedAtEveryDoor) {
     for (const Action action : {Action::cancel, Action::resume, Action::fork, Action::signal}) {
       expect_at_engines(request(action, key), fault);
     }
-    expect_in_library([&](const WorkflowHandle& handle) { handle.cancel(key); }, fault);
-    expect_in_library([&](const WorkflowHandle& handle) { handle.resume(key); }, fault);
-    expect_in_library([&](const WorkflowHandle& handle) { handle.fork(1, key); }, fault);
-    expect_in_library([&](const WorkflowHandle& handle) { handle.signal("s", 1, key); }, fault);
+    expect_in_library([&](const AnyWorkflowHandle& handle) { handle.cancel(key); }, fault);
+    expect_in_library([&](const AnyWorkflowHandle& handle) { handle.resume(key); }, fault);
+    expect_in_library([&](const AnyWorkflowHandle& handle) { handle.fork(1, key); }, fault);
+    expect_in_library([&](const AnyWorkflowHandle& handle) { handle.signal("s", 1, key); }, fault);
     for (App* app : {&embedded_, &far_}) {
-      const Handle task = app->submit("t", 1);
+      const AnyHandle task = app->submit("t", 1);
       EXPECT_EQ(fault_of([&] { task.cancel(key); }), fault);
       EXPECT_EQ(fault_of([&] { task.retry(key); }), fault);
     }
@@ -83,7 +83,7 @@ TEST_F(Control, ABadSignalNameIsRefusedAtEveryDoor) {
     ControlRequest signal = request(ControlRequest::Action::signal);
     signal.signal = name;
     expect_at_engines(signal, fault);
-    expect_in_library([&](const WorkflowHandle& handle) { handle.signal(name, 1, "key"); }, fault);
+    expect_in_library([&](const AnyWorkflowHandle& handle) { handle.signal(name, 1, "key"); }, fault);
     EXPECT_EQ(over_http("POST", "/v1/workflows/w-1/signals/" + wire::percent_encode(name), "", {"Idempotency-Key: k"}),
               fault);
     EXPECT_EQ(on_command_line({"signal", "w-1", name}).first, kUsage);
@@ -95,7 +95,7 @@ TEST_F(Control, ALongSignalNameIsTakenAtEveryDoor) {
   ControlRequest signal = request(ControlRequest::Action::signal);
   signal.signal = name;
   expect_at_engines(signal, kAccepted);
-  expect_in_library([&](const WorkflowHandle& handle) { handle.signal(name, 1, "key-2"); }, kAccepted);
+  expect_in_library([&](const AnyWorkflowHandle& handle) { handle.signal(name, 1, "key-2"); }, kAccepted);
   EXPECT_EQ(over_http("POST", "/v1/workflows/w-1/signals/" + name, "", {"Idempotency-Key: key-3"}), kAccepted);
   EXPECT_EQ(on_command_line({"signal", "w-1", name}).first, kOk);
 }
@@ -107,13 +107,13 @@ TEST_F(Control, ABadForkIsRefusedAtEveryDoor) {
   ControlRequest fork = request(ControlRequest::Action::fork);
   fork.from_step = -1;
   expect_at_engines(fork, invalid("/from_step"));
-  expect_in_library([](const WorkflowHandle& handle) { handle.fork(-1, "key"); }, invalid("/from_step"));
+  expect_in_library([](const AnyWorkflowHandle& handle) { handle.fork(-1, "key"); }, invalid("/from_step"));
   EXPECT_EQ(post(R"({"from_step":-1})"), invalid("/from_step"));
   for (const std::string& id : {std::string(" "), kLongName}) {
     fork = request(ControlRequest::Action::fork);
     fork.fork_workflow_id = id;
     expect_at_engines(fork, invalid("/workflow_id"));
-    expect_in_library([&](const WorkflowHandle& handle) { handle.fork(1, "key", id); }, invalid("/workflow_id"));
+    expect_in_library([&](const AnyWorkflowHandle& handle) { handle.fork(1, "key", id); }, invalid("/workflow_id"));
     EXPECT_EQ(post(R"({"from_step":1,"workflow_id":")" + id + "\"}"), invalid("/workflow_id"));
     EXPECT_EQ(on_command_line({"fork", "w-1", "--from-step", "1", "--workflow-id", id}).first, kUsage);
   }

@@ -27,7 +27,8 @@ class DeclaredTypes : public testing::TestWithParam<std::string> {
   }
   const std::shared_ptr<Engine> engine_ = open_engine(store_, {.engine = options()}).engine;
   const std::unique_ptr<Server> server_ = start_server(*engine_, any_port());
-  App app_ = open(GetParam() == "embedded" ? store_ : "http://127.0.0.1:" + std::to_string(server_->port()));
+  const std::string url_ = GetParam() == "embedded" ? store_ : "http://127.0.0.1:" + std::to_string(server_->port());
+  App app_ = open(url_);
 
   static ServerOptions any_port() {
     ServerOptions options;
@@ -75,7 +76,7 @@ TEST_P(DeclaredTypes, OptionsAreKeptWithTheType) {
 
 TEST_P(DeclaredTypes, TheDeclaredIdentityMergesWhatIsTheSame) {
   app_.task("t", [](const std::string&) {}, {.identity = strict()});
-  const Handle first = app_.submit("t", std::string("a"));
+  const AnyHandle first = app_.submit("t", std::string("a"));
   EXPECT_EQ(app_.submit("t", std::string("a")).id(), first.id());
   EXPECT_TRUE(app_.submit("t", std::string("b")).created());
 }
@@ -107,16 +108,18 @@ TEST_P(DeclaredTypes, TheFileAndTheApiWin) {
 TEST_P(DeclaredTypes, ATaskWithoutOptionsLeavesTheTypeAsItIs) {
   app_.task("t", add, {.max_attempts = 5});
   app_.submit("t", 1);
-  app_.task("t", add);
-  app_.submit("t", 1);
+  App another = open(url_);
+  another.task("t", add);
+  another.submit("t", 1);
   EXPECT_EQ(type_with("t", 5).settings.max_attempts, 5);
 }
 
 TEST_P(DeclaredTypes, AnotherDeclarationTakesThePlaceOfTheOneBefore) {
   app_.task("t", add, {.max_attempts = 5, .timeout = 5s});
   app_.submit("t", 1);
-  app_.task("t", add, {.max_attempts = 6});
-  app_.submit("t", 1);
+  App another = open(url_);
+  another.task("t", add, {.max_attempts = 6});
+  another.submit("t", 1);
   const TypeView view = type_with("t", 6);
   EXPECT_EQ(view.settings.timeout, std::nullopt);
   EXPECT_THAT(view.from_code, ElementsAre("max_attempts"));

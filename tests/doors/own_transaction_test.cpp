@@ -23,8 +23,8 @@ class OwnConnection {
   virtual ~OwnConnection() = default;
   virtual std::string url() const = 0;
   virtual void run(const std::string& sql) = 0;
-  virtual WorkflowHandle start(App& app, const std::string& workflow_id, int input) = 0;
-  virtual Handle submit(App& app, int input, const SubmitOptions& options) = 0;
+  virtual AnyWorkflowHandle start(App& app, const std::string& workflow_id, int input) = 0;
+  virtual AnyHandle submit(App& app, int input, const SubmitOptions& options) = 0;
 };
 
 class OwnSqlite final : public OwnConnection {
@@ -41,10 +41,10 @@ class OwnSqlite final : public OwnConnection {
       throw std::runtime_error(sqlite3_errmsg(connection_));
     }
   }
-  WorkflowHandle start(App& app, const std::string& workflow_id, int input) override {
+  AnyWorkflowHandle start(App& app, const std::string& workflow_id, int input) override {
     return app.start_in(connection_, "double", workflow_id, input);
   }
-  Handle submit(App& app, int input, const SubmitOptions& options) override {
+  AnyHandle submit(App& app, int input, const SubmitOptions& options) override {
     return app.submit_in(connection_, "add", input, options);
   }
 
@@ -68,10 +68,10 @@ class OwnPostgres final : public OwnConnection {
     PQclear(result);
     if (!is_done) throw std::runtime_error(PQerrorMessage(connection_));
   }
-  WorkflowHandle start(App& app, const std::string& workflow_id, int input) override {
+  AnyWorkflowHandle start(App& app, const std::string& workflow_id, int input) override {
     return app.start_in(connection_, "double", workflow_id, input);
   }
-  Handle submit(App& app, int input, const SubmitOptions& options) override {
+  AnyHandle submit(App& app, int input, const SubmitOptions& options) override {
     return app.submit_in(connection_, "add", input, options);
   }
 
@@ -99,7 +99,7 @@ class OwnTransaction : public testing::TestWithParam<std::string> {
 TEST_P(OwnTransaction, AWorkflowRunsIfTheCallerCommits) {
   own_->run("BEGIN");
   own_->run("INSERT INTO orders VALUES (456)");
-  const WorkflowHandle handle = own_->start(app_, "order-456", 20);
+  const AnyWorkflowHandle handle = own_->start(app_, "order-456", 20);
   EXPECT_TRUE(handle.created());
   EXPECT_THROW(app_.find_workflow("order-456"), Error);
   own_->run("COMMIT");
@@ -118,8 +118,8 @@ TEST_P(OwnTransaction, NothingIsLeftIfTheCallerRollsBack) {
 
 TEST_P(OwnTransaction, StartedAgainItIsTheSameRun) {
   own_->run("BEGIN");
-  const WorkflowHandle first = own_->start(app_, "order-456", 20);
-  const WorkflowHandle second = own_->start(app_, "order-456", 20);
+  const AnyWorkflowHandle first = own_->start(app_, "order-456", 20);
+  const AnyWorkflowHandle second = own_->start(app_, "order-456", 20);
   EXPECT_FALSE(second.created());
   EXPECT_EQ(second.run_id(), first.run_id());
   own_->run("COMMIT");
@@ -129,14 +129,14 @@ TEST_P(OwnTransaction, StartedAgainItIsTheSameRun) {
   EXPECT_EQ(app_.start("double", "order-456", 20).run_id(), first.run_id());
   work();
   own_->run("BEGIN");
-  const WorkflowHandle later = own_->start(app_, "order-456", 20);
+  const AnyWorkflowHandle later = own_->start(app_, "order-456", 20);
   own_->run("COMMIT");
   EXPECT_EQ(later.run_id(), first.run_id());
   EXPECT_EQ(later.result<int>(), 42);
 }
 
 TEST_P(OwnTransaction, AnotherInputUnderTheIdIsAConflict) {
-  const WorkflowHandle first = app_.start("double", "order-456", 20);
+  const AnyWorkflowHandle first = app_.start("double", "order-456", 20);
   own_->run("BEGIN");
   try {
     own_->start(app_, "order-456", 21);
@@ -151,8 +151,8 @@ TEST_P(OwnTransaction, AnotherInputUnderTheIdIsAConflict) {
 
 TEST_P(OwnTransaction, ATaskAndAWorkflowAreCommittedTogether) {
   own_->run("BEGIN");
-  const Handle task = own_->submit(app_, 1, key("add-1"));
-  const WorkflowHandle workflow = own_->start(app_, "order-456", 20);
+  const AnyHandle task = own_->submit(app_, 1, key("add-1"));
+  const AnyWorkflowHandle workflow = own_->start(app_, "order-456", 20);
   own_->run("COMMIT");
   work();
   EXPECT_EQ(task.result<int>(), 2);

@@ -243,6 +243,35 @@ std::vector<Bad> bad_retry() {
               {"--retry-initial", "2s", "--retry-max", "1s"})};
 }
 
+std::vector<Bad> bad_run_here() {
+  const auto row = [](const std::string& name, const std::string& member, SubmitRequest::RunHere run_here,
+                      const std::string& json) {
+    return Bad{.name = "run_here " + name,
+               .fault = invalid("/run_here" + member),
+               .request = [=](SubmitRequest& r) { r.run_here = run_here; },
+               .member = json.empty() ? "" : R"("run_here":)" + json,
+               .call = {}};
+  };
+  std::vector<Bad> rows{row("worker empty", "/worker", {""}, R"({"worker":""})"),
+                        row("worker too long", "/worker", {kLongName}, R"({"worker":")" + kLongName + R"("})"),
+                        row("worker not UTF-8", "/worker", {kNotUtf8}, ""),
+                        row("lease too short", "/lease", {"w", 999ms}, R"({"worker":"w","lease":"999ms"})"),
+                        row("lease too long", "/lease", {"w", 25h}, R"({"worker":"w","lease":"25h"})")};
+  rows.push_back({.name = "run_here without a worker",
+                  .fault = invalid("/run_here/worker"),
+                  .request = {},
+                  .member = R"("run_here":{})",
+                  .call = {}});
+  rows.push_back({.name = "run_here of a workflow",
+                  .fault = invalid("/run_here"),
+                  .request = [](SubmitRequest& r) { r.run_here = {"w"}; },
+                  .member = R"("run_here":{"worker":"w"})",
+                  .call = {},
+                  .flags = {},
+                  .kind = Kind::workflow});
+  return rows;
+}
+
 // What a workflow has not.
 std::vector<Bad> bad_starts() {
   std::vector<Bad> rows{
@@ -279,7 +308,8 @@ std::vector<Bad> bad_starts() {
 
 std::vector<Bad> all() {
   std::vector<Bad> rows;
-  for (auto part : {bad_texts(), bad_values(), bad_words(), bad_identity_fields(), bad_retry(), bad_starts()}) {
+  for (auto part :
+       {bad_texts(), bad_values(), bad_words(), bad_identity_fields(), bad_retry(), bad_run_here(), bad_starts()}) {
     for (Bad& row : part) rows.push_back(std::move(row));
   }
   return rows;
@@ -399,7 +429,7 @@ TEST_F(Submit, ABatchHasAtMostAThousandAtEveryDoor) {
 
 TEST_F(Submit, WhatIsThereAlreadyIsToldAtEveryDoor) {
   for (App* app : {&embedded_, &far_}) {
-    const Handle first = app->submit("t", 1, key("k"));
+    const AnyHandle first = app->submit("t", 1, key("k"));
     try {
       app->submit("t", 2, key("k"));
       FAIL() << "another input under the same key";

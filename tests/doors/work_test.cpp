@@ -27,6 +27,8 @@ TEST_F(Work, ABadClaimIsRefusedAtEveryDoor) {
       {"/queues", [](ClaimCall& c) { c.queues.clear(); }, R"({"queues":[]})"},
       {"/queues/1", [](ClaimCall& c) { c.queues = {"a", ""}; }, R"({"queues":["a",""]})"},
       {"/queues/2", [](ClaimCall& c) { c.queues = {"a", "b", "a"}; }, R"({"queues":["a","b","a"]})"},
+      {"/types/1", [](ClaimCall& c) { c.types = {"a", ""}; }, R"({"types":["a",""]})"},
+      {"/types/2", [](ClaimCall& c) { c.types = {"a", "b", "a"}; }, R"({"types":["a","b","a"]})"},
       {"/kinds", [](ClaimCall& c) { c.tasks = false; }, R"({"kinds":[]})"},
       {"/limit", [](ClaimCall& c) { c.limit = 0; }, R"({"limit":0})"},
       {"/limit", [](ClaimCall& c) { c.limit = 1001; }, R"({"limit":1001})"},
@@ -85,6 +87,56 @@ TEST_F(Work, ABadReportIsRefusedAtEveryDoor) {
   expect({"", "m"}, R"({"type":"","message":"m"})", "/type");
   expect({kLongName, "m"}, R"({"type":")" + kLongName + R"(","message":"m"})", "/type");
   expect({"E", "\xff"}, "", "/message");
+  const std::string long_stack(16 * 1024 + 1, 'x');
+  expect({"E", "m", long_stack}, R"({"message":"m","stack":")" + long_stack + "\"}", "/stack");
+  expect({"E", "m", "\xff"}, "", "/stack");
+}
+
+TEST_F(Work, ABadRetryAfterOrSnoozeIsRefusedAtEveryDoor) {
+  const auto expect = [&](const decltype(Report::outcome)& outcome, const std::string& members,
+                          const std::string& place) {
+    const Report report{{}, outcome, space_};
+    for (Engine* engine : engines()) {
+      EXPECT_EQ(
+          fault_of([&] { await<std::vector<FinishOutcome>>([&](auto reply) { engine->finish({report}, reply); }); }),
+          invalid("/outcomes/0" + place));
+    }
+    const std::string body = R"({"outcomes":[{"lease":"x",)" + members + "}]}";
+    EXPECT_EQ(over_http("POST", "/v1/claims/finish", body), invalid("/outcomes/0" + place));
+  };
+  Report::Failed failed;
+  failed.error = {"E", "m"};
+  failed.retry_after = Duration(-1s);
+  expect(failed, R"("error":{"message":"m","retry_after":"-1s"})", "/error/retry_after");
+  failed.retry_after = from_ms(-1);
+  expect(failed, R"("error":{"message":"m","retry_after":"soon"})", "/error/retry_after");
+  expect(Report::Snoozed{-1s}, R"("snooze":"-1s")", "/snooze");
+  EXPECT_EQ(over_http("POST", "/v1/claims/finish", R"({"outcomes":[{"lease":"x","snooze":"1s","result":1}]})"),
+            invalid("/outcomes/0"));
+}
+
+TEST_F(Work, WhatAHeartbeatMayNotSayIsRefusedAtEveryDoor) {
+  const auto expect = [&](std::optional<std::string> progress, std::vector<std::string> log, const std::string& members,
+                          const std::string& place) {
+    const Extension extension{{}, 60s, space_, std::move(progress), std::move(log)};
+    for (Engine* engine : engines()) {
+      EXPECT_EQ(fault_of([&] {
+                  await<std::vector<ExtendOutcome>>([&](auto reply) { engine->heartbeat({extension}, reply); });
+                }),
+                invalid("/leases/0" + place));
+    }
+    if (members.empty()) return;
+    const std::string body = R"({"leases":[{"lease":"x",)" + members + "}]}";
+    EXPECT_EQ(over_http("POST", "/v1/claims/heartbeat", body), invalid("/leases/0" + place));
+  };
+  const std::string long_text(64 * 1024 + 1, 'x');
+  expect("\"" + long_text + "\"", {}, R"("progress":")" + long_text + "\"", "/progress");
+  expect({}, {long_text}, R"("log":[")" + long_text + "\"]", "/log");
+  expect({}, {"a", "\xff"}, "", "/log/1");
+  for (const char* item : {R"({"lease":"x","log":"line"})", R"({"lease":"x","log":[1]})", R"({"progress":1})", "7"}) {
+    EXPECT_NE(over_http("POST", "/v1/claims/heartbeat", std::string(R"({"leases":[)") + item + "]}"), kAccepted)
+        << item;
+  }
 }
 
 TEST_F(Work, ABadTurnIsRefusedAtEveryDoor) {
@@ -137,7 +189,8 @@ TEST_F(Work, ABadTurnIsRefusedAtEveryDoor) {
           fault_of([&] { await<std::vector<TurnOutcome>>([&](auto reply) { engine->commit_turns({turn}, reply); }); }),
           invalid("/turns/0" + bad.place));
     }
-    EXPECT_EQ(over_http("POST", "/v1/claims/turns", wire::write_turns({turn})), invalid("/turns/0" + bad.place));
+    EXPECT_EQ(over_http("POST", "/v1/claims/turns", wire::array_body("turns", std::vector{wire::write_turn(turn)})),
+              invalid("/turns/0" + bad.place));
   }
 }
 

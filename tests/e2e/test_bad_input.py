@@ -103,12 +103,16 @@ SUBMISSION = {
     "deadline": [5, "soon"],
     "concurrency_key": [1, ""],
     "dry_run": ["yes", 0],
+    "run_here": [True, "w", [], {}, {"worker": "w", "colour": 1}]
+    + [{"worker": "w", "lease": lease} for lease in (5, "soon", "0", "999ms", "25h")],
+    "run_here/worker": [1, "", "x" * 129, None],
     "unknown_field": [1, "x"],
 }
 
 CLAIM = {
     "worker": [1, "", "x" * 129],
     "queues": ["q", [], [1], [""], ["x" * 129]],
+    "types": ["t", [], [1], [""], ["x" * 129]],
     "limit": ["1", 0, -1, 1.5, 10**9],
     "wait": [5, "soon"],
     "lease": [5, "soon", "0", "999ms", "25h"],
@@ -222,6 +226,9 @@ def test_type_settings_with_a_wrong_field_are_refused_at_that_field(caller, fres
         ("/v1/tasks/batch", {"tasks": {}}, "/tasks"),
         ("/v1/tasks/batch", {"tasks": [], "more": 1}, "/more"),
         ("/v1/claims", {"queues": ["a", "b", "a"]}, "/queues/2"),
+        ("/v1/claims", {"types": ["a", "b", "a"]}, "/types/2"),
+        ("/v1/claims", {"types": []}, "/types"),
+        ("/v1/claims", {"types": ["t"] * 257}, "/types"),
         ("/v1/claims/heartbeat", {}, "/leases"),
         ("/v1/claims/heartbeat", {"leases": [1]}, "/leases/0"),
         ("/v1/claims/heartbeat", {"leases": []}, "/leases"),

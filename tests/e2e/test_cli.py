@@ -4,6 +4,7 @@ import fcntl
 import http.server
 import json
 import os
+import pathlib
 import pty
 import struct
 import subprocess
@@ -491,3 +492,37 @@ def test_a_hostile_server_cannot_command_the_terminal(tmp_path):
     for text in (seen.decode(), ended.err):
         assert not [c for c in text if ord(c) < 32 and c not in "\r\n\t"], text
         assert "\x9b" not in text and "\u202e" not in text, text
+
+
+# ---- outbox
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "sqlite"])
+def test_outbox_prints_the_table_that_the_python_sdk_has(tmp_path, dialect):
+    source = (pathlib.Path(__file__).parents[2] / "python/src/hapax/sql/tables.py").read_text()
+    tables = {}
+    exec(source, tables)
+
+    assert Command(tmp_path, []).ok("outbox", "--sql", dialect).out == tables["OUTBOX"][dialect]
+
+
+def test_outbox_needs_a_database(tmp_path):
+    assert Command(tmp_path, []).run("outbox").code == USAGE
+    assert Command(tmp_path, []).run("outbox", "--sql", "oracle").code == USAGE
+
+
+# ---- effects
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "sqlite"])
+def test_effects_prints_the_table_that_the_python_sdk_has(tmp_path, dialect):
+    tables = {}
+    source = pathlib.Path(__file__).parents[2] / "python/src/hapax/sql/tables.py"
+    exec(source.read_text(), tables)
+
+    assert Command(tmp_path, []).ok("effects", "--sql", dialect).out == tables["EFFECTS"][dialect]
+
+
+def test_effects_needs_a_database(tmp_path):
+    assert Command(tmp_path, []).run("effects").code == USAGE
+    assert Command(tmp_path, []).run("effects", "--sql", "oracle").code == USAGE

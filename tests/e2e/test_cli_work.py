@@ -227,7 +227,7 @@ def test_types_decide_the_queue_and_others_are_not_taken(command):
     assert command.json("get", charge)["status"] == "completed"
     task = command.json("get", other)
     assert (task["status"], task["attempt"]) == ("pending", 0)
-    assert ended.err.count("has no task 'other' declared") == 1
+    assert "other" not in ended.err
     command.ok("work", "--exec", "echo 2", "--type", "other", "--queue", "payments", "--once")
     assert command.json("get", other)["result"] == 2
 

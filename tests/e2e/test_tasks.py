@@ -350,3 +350,38 @@ def test_nothing_returned_is_not_null(caller, fresh):
 
     assert "result" not in caller.task(task["id"])
     assert "result" not in caller.result(task["id"]).json
+
+
+# ---- submit and run here
+
+
+def test_a_submission_that_runs_here_gets_a_claim(caller, fresh):
+    queue, key = fresh("queue"), fresh("key")
+    here = {"worker": "here", "lease": "30s"}
+    first = caller.submit(queue=queue, idempotency_key=key, input={"n": 1}, run_here=here).json
+
+    claim = first["claim"]
+    assert first["created"] and first["execution"]["status"] == "running"
+    assert claim["attempt"] == 1 and claim["effect_key"] == first["execution"]["id"]
+    assert claim["execution"]["input"] == {"n": 1} and claim["lease_expires_at"]
+    assert caller.claim(queue) == []
+    again = caller.submit(queue=queue, idempotency_key=key, input={"n": 1}, id=first["execution"]["id"], run_here=here)
+    assert again.json["claim"]["lease"] == claim["lease"], "the lost answer is repeated"
+    other = caller.submit(queue=queue, idempotency_key=key, input={"n": 1}, run_here=here)
+    assert "claim" not in other.json and other.json["execution"]["status"] == "running"
+
+    done = caller.http.post("/v1/claims/finish", {"outcomes": [{"lease": claim["lease"], "result": 7}]})
+    assert done.json["outcomes"][0]["ok"]
+    late = caller.submit(queue=queue, idempotency_key=key, input={"n": 1}, run_here=here)
+    assert late.status == 200 and "claim" not in late.json and late.json["execution"]["result"] == 7
+
+
+def test_what_a_dead_runner_left_is_run_here_as_attempt_two(caller, fresh):
+    queue, key = fresh("queue"), fresh("key")
+    caller.submit(queue=queue, idempotency_key=key, run_here={"worker": "dead", "lease": "1s"})
+
+    taken = eventually(
+        lambda: caller.submit(queue=queue, idempotency_key=key, run_here={"worker": "next"}).json.get("claim")
+    )
+
+    assert taken["attempt"] == 2

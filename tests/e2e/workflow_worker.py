@@ -9,6 +9,7 @@ A workflow is a generator function. It asks its Context for things, and yields w
         return payment
 """
 
+import math
 import time
 from urllib.parse import quote
 
@@ -37,7 +38,7 @@ class Any:
         self.steps = steps
 
 
-COMMANDS = ("task", "sleep", "wait_signal", "child", "side_effect", "version")
+COMMANDS = ("task", "sleep", "wait_signal", "child", "side_effect", "version", "cancel_step", "publish", "send_signal")
 OUTCOMES = ("closed", "fired", "signal")
 TIMED_OUT = object()  # the result of a wait for a signal that timed out
 
@@ -54,6 +55,7 @@ class Context:
                 self.outcomes.setdefault(event["step"], event)
         self.next_step = 1
         self.commands = []  # new ones
+        self.handlers = {}  # of updates: by name, the function and the step that waits for the next one
 
     def task(self, type, input=None, **options):
         return self._ask("task", type, {"start": {"type": type, "input": input, **options}})
@@ -69,6 +71,30 @@ class Context:
 
     def wait_signal(self, name, until=None):
         return self._ask("wait_signal", name, {"name": name, **({"until": until} if until else {})})
+
+    def publish(self, name, value):
+        return self._ask("publish", name, {"name": name, "value": value})
+
+    def on(self, name, function):
+        """Answers updates of that name with what the function returns; what it raises refuses them."""
+        self.handlers[name] = (function, self.wait_signal("hapax.update:" + name))
+
+    def answer_update(self, before):
+        """Handles the earliest update with a smaller number; False if there is none."""
+        there = [(self.outcomes[step]["no"], name) for name, (_, step) in self.handlers.items() if step in self.outcomes]
+        no, name = min(there, default=(before, None))
+        if no >= before:
+            return False
+        function, step = self.handlers[name]
+        update = self.outcomes[step]["value"]
+        try:
+            result = function(update.get("payload"))
+            answer = {} if result is None else {"result": result}
+        except Exception as error:
+            answer = {"error": {"type": type(error).__name__, "message": str(error)}}
+        self.publish("hapax.answer:" + update["request_key"], answer)
+        self.on(name, function)
+        return True
 
     def side_effect(self, name, compute):
         step = self.next_step
@@ -131,6 +157,13 @@ def answer_to(wait, context):
     return True, value_of(event)
 
 
+def number_of(wait, context):
+    """The number of the event that makes it ready; infinite if it is not there yet."""
+    steps = wait.steps if isinstance(wait, Any) else wait if isinstance(wait, (list, tuple)) else [wait]
+    numbers = [context.outcomes[step]["no"] if step in context.outcomes else math.inf for step in steps]
+    return min(numbers) if isinstance(wait, Any) else max(numbers, default=0)
+
+
 def run_code(function, context):
     """Runs the code from its start to where it waits or ends; returns how the turn ends."""
     code = function(context, context.execution["input"])
@@ -147,6 +180,8 @@ def run_code(function, context):
             return {"kind": "stuck", "error": {"type": "NonDeterminism", "message": str(error)}}
         except Exception as error:
             return {"kind": "failed", "error": {"type": type(error).__name__, "message": str(error)}}
+        while context.answer_update(number_of(wait, context)):
+            pass
         try:
             ready, value = answer_to(wait, context)
         except StepFailed as failed:
@@ -178,11 +213,15 @@ class WorkflowWorker:
         self.queues = list(queues)
         self.name = name
         self.turns = []  # what was committed, for tests
+        self.takes_all = False  # claims any type, not only those that it knows
 
     def claim(self, kinds=("task", "workflow"), wait="0", limit=1, lease="60s"):
         body = {
             "worker": self.name, "queues": self.queues, "kinds": list(kinds), "wait": wait, "limit": limit, "lease": lease,
         }
+        known = [*(self.tasks if "task" in kinds else ()), *(self.workflows if "workflow" in kinds else ())]
+        if known and not self.takes_all:
+            body["types"] = sorted(set(known))
         answer = self.http.post("/v1/claims", body)
         assert answer.status == 200, answer
         return answer.json["claims"]
@@ -228,9 +267,9 @@ class WorkflowWorker:
         answer = self.http.post("/v1/claims/finish", {"outcomes": [outcome]})
         assert answer.status in (200, 409), answer
 
-    def work(self, kinds=("task", "workflow"), wait="0"):
+    def work(self, kinds=("task", "workflow"), wait="0", lease="60s"):
         """Handles one claim; False if there was none."""
-        claims = self.claim(kinds, wait)
+        claims = self.claim(kinds, wait, lease=lease)
         for claim in claims:
             (self.run_turn if claim["execution"]["kind"] == "workflow" else self.run_task)(claim)
         return bool(claims)

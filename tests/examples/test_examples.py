@@ -21,13 +21,13 @@ def url(request, tmp_path):
 
 
 @pytest.mark.parametrize("url", STORES, indirect=True)
-@pytest.mark.parametrize("name", ["order_tasks", "worker_and_submitter", "errors_and_cancel", "batch", "order_workflow", "approval", "fan_out"])
+@pytest.mark.parametrize("name", ["order_tasks", "worker_and_submitter", "errors_and_cancel", "batch", "order_workflow", "approval", "fan_out", "tour", "watching", "capi"])
 def test_an_example_does_what_it_says(run_example, name, url):
     run_example(name, url)
 
 
 @pytest.mark.parametrize("url", ["sqlite:", "http:"], indirect=True)
-@pytest.mark.parametrize("name", ["order_tasks", "errors_and_cancel", "batch", "order_workflow", "approval", "fan_out"])
+@pytest.mark.parametrize("name", ["order_tasks", "errors_and_cancel", "batch", "order_workflow", "approval", "fan_out", "tour", "watching", "capi"])
 def test_an_example_that_is_run_again_finds_what_it_did(run_example, name, url):
     run_example(name, url)
     run_example(name, url)
@@ -47,5 +47,14 @@ def test_worker_and_submitter_are_two_processes(run_example, start, url):
     assert worker.wait(20 * SLOWDOWN) == 0
 
 
+def test_a_change_that_running_workflows_would_notice_is_found_before_the_deploy(run_example):
+    printed = run_example("changing_code")
+    assert "careless: NonDeterminism" in printed and "careful: it fits" in printed
+
+
 def test_a_task_exists_only_if_the_callers_transaction_commits(run_example, tmp_path):
     run_example("own_transaction", f"sqlite:{tmp_path}/orders.db")
+
+
+def test_effects_in_the_programs_own_database_happen_once(run_example, tmp_path):
+    run_example("effects", f"sqlite:{tmp_path}/bookings.db")

@@ -60,17 +60,27 @@ def test_the_library_shows_its_public_names_and_nothing_else(library_dir):
     listed = run("nm", "-DC", "--defined-only", library_dir / "libhapax.so.0").splitlines()
     names = [line.split(maxsplit=2)[2] for line in listed]
     public = re.compile(
-        r"hapax::(open\(|App::|Handle::|TaskContext::|Context::|WorkflowHandle::|testing::TestApp::)"
-        r"|typeinfo (name )?for hapax::(Error|TaskFailed|StepFailed|FinalError|Cancelled)$"
+        r"hapax::(open\(|new_id|App::|AnyHandle::|TaskContext::|Context::|AnyWorkflowHandle::|Saga::|Worker::|testing::"
+        r"|detail::(Declared|Effect|Reading|TriggerOfEvents|Writing|replay)\b)"
+        r"|typeinfo (name )?for hapax::(Error|TaskFailed|StepFailed|BadPayload|WorkflowFailed|FinalError|RetryLater|Snooze|Cancelled"
+        r"|CancelRequested|detail::Mismatch)$"
     )
 
     assert any(name.startswith("hapax::open(") for name in names)
     assert [name for name in names if not public.match(name)] == []
 
 
+def test_the_c_library_shows_its_functions_and_nothing_else(library_dir):
+    listed = run("nm", "-D", "--defined-only", library_dir / "libhapax_capi.so.1").splitlines()
+    names = [line.split(maxsplit=2)[2] for line in listed]
+
+    assert "hapax_open" in names
+    assert [name for name in names if not name.startswith("hapax_")] == []
+
+
 def test_every_header_stands_alone_and_brings_no_store_or_network_along(prefix, tmp_path):
     headers = sorted(path.relative_to(prefix / "include") for path in (prefix / "include").rglob("*.h"))
-    assert pathlib.Path("hapax/hapax.h") in headers
+    assert pathlib.Path("hapax/app.h") in headers
     source = tmp_path / "include_one.cpp"
     for header in headers:
         source.write_text(f"#include <{header}>\n")

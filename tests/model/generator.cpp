@@ -61,6 +61,11 @@ class Generator {
   Step done(Step step) {
     if (const auto* advance = std::get_if<Advance>(&step)) clock_.advance(advance->by);
     const Answer answer = oracle_.perform(step, clock_.now());
+    if (const auto* outcomes = std::get_if<std::vector<SubmitOutcome>>(&answer)) {
+      for (const SubmitOutcome& outcome : *outcomes) {
+        if (outcome.claimed) tokens_.push_back(token_of(outcome.execution));
+      }
+    }
     if (const auto* outcomes = std::get_if<std::vector<ClaimOutcome>>(&answer)) {
       for (const ClaimOutcome& outcome : *outcomes) {
         for (const Execution& execution : outcome.executions) {
@@ -80,8 +85,8 @@ class Generator {
     if (dice < 24) return batch([&] { return submission(); });
     if (dice < 39) return batch([&] { return claim(); });
     if (dice < 47 && !turns_.empty()) return batch([&] { return turn(); });
-    if (dice < 49) return batch([&] { return Extension{token(), any(kSpans), caller()}; });
-    if (dice < 51) return batch([&] { return Extension{token(), Duration(0), caller()}; });  // given back
+    if (dice < 49) return batch([&] { return extension(any(kSpans)); });
+    if (dice < 51) return batch([&] { return extension(Duration(0)); });  // given back
     if (dice < 64) return batch([&] { return report(); });
     if (dice < 72) return batch([&] { return control(); });
     if (dice < 85) return Advance{any(kJumps)};
@@ -129,6 +134,10 @@ class Generator {
       execution.name_space = name_space();
       execution.type = any(kTypes);
     }
+    if (execution.kind == Kind::task && chance(10)) {  // without its key
+      execution.idempotency_key.reset();
+      execution.identity.reset();
+    }
     if (chance(10)) again.reuse = static_cast<Reuse>(below(4));
     return again;
   }
@@ -147,8 +156,9 @@ class Generator {
     if (chance(8)) task.parent(test_id(999'999));  // a run that is gone; steps of others are submitted by their turns
     Submission submission = task;
     submission.brief = chance(10);
-    if (submission.execution.concurrency_key) forget_deadline(submission);
     if (chance(workflows_)) make_workflow(submission);
+    const bool is_plain = submission.execution.kind == Kind::task && !submission.execution.parent;
+    if (is_plain && chance(20)) submission.run_here = {"here", any(kJumps), test_secret(++last_secret_)};
     ids_.push_back(submission.execution.id);
     submissions_.push_back(submission);
     return submission;
@@ -178,7 +188,7 @@ class Generator {
     Turn turn;
     turn.token = token_of(run);
     turn.name_space = caller();
-    if (chance(80)) turn.run = std::make_shared<const Execution>(run);
+    if (chance(80)) turn.claimed = std::make_shared<const Execution>(run);
     turn.seen = known.run.events;
     if (chance(15) && ask_again(turn, known)) return turn;
     ask_on(turn, known);
@@ -206,8 +216,8 @@ class Generator {
     const Execution* found = oracle_.find(*step.parent);
     const Execution run = found ? *found : step;
     Turn turn;
-    turn.token = {run.id, run.attempt, run.lease_secret.value_or(test_secret(777'777))};
-    if (chance(5)) --turn.token.attempt;
+    turn.token = {run.id, std::max(run.attempt, 1), run.lease_secret.value_or(test_secret(777'777))};
+    if (chance(5) && turn.token.attempt > 1) --turn.token.attempt;
     turn.name_space = caller();
     turn.step = report();
     if (chance(95)) turn.step->token = token_of(step);
@@ -236,6 +246,7 @@ class Generator {
     if (dice >= 70 && dice < 80)
       turn.end = Turn::Completed{chance(50) ? std::optional<std::string>("7") : std::nullopt};
     if (dice >= 80 && dice < 88) turn.end = Turn::Failed{{chance(25) ? "E" : "StepFailed", "m"}};
+    if (run.cancel_requested_at && chance(30)) turn.end = Turn::Failed{{"CancelRequested", "m"}};
     if (dice >= 88 && dice < 94) turn.end = Turn::Stuck{{"NonDeterminism", "m"}};
     if (dice >= 94) turn.end = Turn::Continued{fresh_id(), "3", hash_input("3")};
     if (dice < 25 && !turn.events.empty()) turn.end = Turn::Unfinished{};
@@ -249,6 +260,19 @@ class Generator {
     Event event;
     event.step = step;
     event.kind = static_cast<Event::Kind>(below(6));
+    if (chance(20)) {
+      event.kind = any<Event::Kind>({Event::Kind::cancel_step, Event::Kind::publish, Event::Kind::send_signal});
+    }
+    if (event.kind == Event::Kind::cancel_step) {
+      event.value = std::to_string(1 + below(static_cast<std::size_t>(step)));
+      if (chance(60)) event.name = any(kTypes);
+    }
+    if (event.kind == Event::Kind::publish) event.name = "n", event.value = "1";
+    if (event.kind == Event::Kind::send_signal) {
+      event.name = any(kSignals);
+      event.key = any(kWorkflows);
+      event.value = "5";
+    }
     if (event.kind == Event::Kind::sleep) event.until = clock_.now() + any(kSpans);
     if (event.kind == Event::Kind::wait_signal) {
       event.name = any(kSignals);
@@ -293,12 +317,6 @@ class Generator {
     if (chance(45)) task.ttl(any(kSpans));
   }
 
-  // Without a deadline: until the next sweep, SQLite lets a task that is over hold back the next one of its key.
-  static void forget_deadline(Submission& submission) {
-    submission.deadline.reset();
-    submission.execution.deadline_at.reset();
-  }
-
   void give_times(Task& task) {
     if (chance(15)) task.delay(any(kSpans));
     if (chance(10)) task.run_at(clock_.now() - 1h + any(kSpans));
@@ -318,7 +336,8 @@ class Generator {
     request.lease = any(kJumps);
     request.secret = test_secret(++last_secret_);
     request.tasks = chance(80);
-    request.workflows = !request.tasks || chance(60);
+    request.workflows = chance(60);
+    if (chance(50)) request.types = chance(80) ? std::vector{any(kTypes)} : kTypes;
     return request;
   }
 
@@ -328,13 +347,27 @@ class Generator {
     return request;
   }
 
+  Extension extension(Duration lease) {
+    Extension extension{token(), lease, caller()};
+    if (chance(30)) extension.progress = std::to_string(below(100));
+    if (chance(20)) extension.log = {"one", "two"};
+    return extension;
+  }
+
   Report report() {
     Report report;
     report.token = token();
     if (chance(55)) {
       report.outcome = Report::Completed{chance(80) ? std::optional<std::string>("42") : std::nullopt};
+    } else if (chance(15)) {
+      report.outcome = Report::Snoozed{any(kSpans)};
     } else {
-      report.outcome = Report::Failed{{"E", "m"}, chance(70)};
+      Report::Failed failed{{"E", "m"}, chance(70)};
+      if (chance(10)) failed.error.stack = "at f";
+      if (chance(10)) failed.error.details = "{\"a\":1}";
+      if (chance(10)) failed.retry_after = any(kSpans);
+      if (chance(5)) failed.retry_after = clock_.now() + any(kSpans);
+      report.outcome = failed;
     }
     report.name_space = caller();
     return report;
@@ -351,6 +384,9 @@ class Generator {
       request.workflow_id = any(kWorkflows);
     }
     if (chance(25)) resume_closed(request);
+    if (chance(30)) request.asks = true;
+    if (chance(8)) cancel_stuck(request);
+    if (chance(30)) request.grace = any(kSpans);
     request.signal = any(kSignals);
     request.payload = "9";
     request.from_step = static_cast<std::int32_t>(below(5));
@@ -364,12 +400,27 @@ class Generator {
     return request;
   }
 
+  void cancel_stuck(ControlRequest& request) {
+    for (int tries = 0; tries < 8; ++tries) {
+      const Execution* run = oracle_.find(id());
+      if (!run || run->run.stuck == 0 || is_closed(run->status)) continue;
+      request.request_key = "r" + std::to_string(below(1000));
+      request.name_space = run->name_space;
+      request.action = ControlRequest::Action::cancel;
+      request.target = run->id;
+      request.workflow_id.reset();
+      request.asks = false;
+      return;
+    }
+  }
+
   void resume_closed(ControlRequest& request) {
     request.request_key = "r" + std::to_string(below(1000));
     for (int tries = 0; tries < 8; ++tries) {
       const Execution* run = oracle_.find(id());
       if (!run || run->kind != Kind::workflow || !is_closed(run->status)) continue;
-      if (tries < 6 && !(run->status == Status::failed && oracle_.has_failed_step(run->id))) continue;
+      const bool is_telling = run->run.stuck > 0 || (run->status == Status::failed && oracle_.has_failed_step(run->id));
+      if (tries < 6 && !is_telling) continue;
       request.name_space = run->name_space;
       request.action = ControlRequest::Action::resume;
       request.target = run->id;

@@ -87,7 +87,7 @@ void print_items(std::ostream& out, const char* verb, const std::vector<Item>& i
 namespace {
 
 std::vector<ClaimOutcome> hand_out(const HandOut& step, Store& store) {
-  Waiters waiters;
+  WaitingClaims waiters;
   waiters.requests = step.waiters;
   std::visit(Match{[&](const std::vector<Submission>& s) { store.submit(s, waiters); },
                    [&](const std::vector<Report>& r) { store.finish(r, waiters); },
@@ -132,6 +132,7 @@ namespace {
 
 void put_in_order(Effects& effects) {
   for (auto* changed : {&effects.closed, &effects.ready}) {
+    for (Changed& each : *changed) each.type.clear();
     std::sort(changed->begin(), changed->end(),
               [](const auto& a, const auto& b) { return std::tie(a.id, a.queue) < std::tie(b.id, b.queue); });
     changed->erase(std::unique(changed->begin(), changed->end()), changed->end());

@@ -85,7 +85,8 @@ Answer perform(const Step& step, Store& store);
 
 std::ostream& operator<<(std::ostream& out, const Step& step);
 
-// Effects in an order of their own: a store may tell of them in any, and of one more than once.
+// Effects in an order of their own, without types: a store may tell of them in any order, of one more than once, and
+// without the type if it has not read it.
 Answer in_order(Answer answer);
 
 // Both answers, only as far as they differ.

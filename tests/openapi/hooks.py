@@ -17,6 +17,7 @@ schemathesis.openapi.format("hapax-name", NAMES)
 schemathesis.openapi.format("hapax-key", st.builds(lambda a, b: a + b, VISIBLE, st.text(CHARACTERS, max_size=20)))
 schemathesis.openapi.format("hapax-activity-id", NAMES.map(lambda name: name.replace(":", "-")))
 schemathesis.openapi.format("hapax-event-id", VISIBLE)
+schemathesis.openapi.format("hapax-signal-target", st.sampled_from(["order-{/data/order_id}", "{/subject}", "w"]))
 schemathesis.openapi.format("hapax-deadline", st.sampled_from(["1h", "90s", "2099-01-27T12:00:00Z", "7d12h"]))
 schemathesis.openapi.format("hapax-cron", st.sampled_from(["0 9 * * 1-5", "*/15 * * * *", "30 0 4 1 1 *", "@daily"]))
 schemathesis.openapi.format("hapax-time-zone", st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]))
@@ -61,8 +62,10 @@ def allowed_settings(body):
 def allowed_activity(body):
     if not isinstance(body, dict):
         return True
-    # Exactly one of workflow and tasks. The strategy repeats what the trigger says.
-    return present(body, "workflow") != present(body, "tasks") and body.get("dedupe_key_strategy") is None
+    # Exactly one of workflow, tasks and signal; a signal has an event. The strategy repeats what the trigger says.
+    said = [name for name in ("workflow", "tasks", "signal") if present(body, name)]
+    has_event = "event" in (body.get("trigger") or {})
+    return len(said) == 1 and (said != ["signal"] or has_event) and body.get("dedupe_key_strategy") is None
 
 
 def allowed_turns(body):
@@ -119,6 +122,8 @@ RULES = {
     "declareTypeInCode": lambda case: allowed_settings(case.body),
     "putActivity": lambda case: allowed_activity(case.body),
     "commitTurns": lambda case: allowed_turns(case.body),
+    # The steps that a workflow has are its own.
+    "forkWorkflow": lambda case: (case.body or {}).get("from_step") in (None, 0, 1),
     "deliverEvents": lambda case: allowed_event(case.body),
     "findIdentity": allowed_lookup,
     # A cursor is the next_cursor of an earlier answer, and opaque.

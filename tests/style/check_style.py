@@ -26,17 +26,18 @@ EMPTY_TYPE_NAME = re.compile(r"\b(?:class|struct|namespace)\s+(?:\w*(?:Util|Util
 COMMENT = {".h": "//", ".cpp": "//", ".py": "#", ".sql": "--", ".cmake": "#"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
-# One arrow: core ← store ← engine ← wire ← client ← open ← {http, sdk, cli} ← apps. A folder of src/ may include these,
-# and itself.
+# One arrow: core ← store ← engine ← wire ← client ← open ← {http, sdk, capi, cli} ← apps. A folder of src/ may include
+# these, and itself.
 MAY_INCLUDE = {
     "core": set(),
     "store": {"core"},
     "engine": {"core", "store"},
     "wire": {"core", "store", "engine"},
     "client": {"core", "store", "engine", "wire"},
-    "open": {"core", "store", "engine", "client"},
+    "open": {"core", "store", "engine", "client", "config"},
     "http": {"core", "store", "engine", "wire"},
     "sdk": {"core", "store", "engine", "wire", "client", "open"},
+    "capi": {"core", "store", "engine", "wire", "client", "open", "http", "sdk"},
     "config": {"core"},
     "cli": {"core", "store", "engine", "wire", "client", "open", "http", "config", "sdk"},
 }

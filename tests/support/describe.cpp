@@ -119,16 +119,17 @@ std::ostream& operator<<(std::ostream& out, const Submission& s) {
   show(out, "concurrency_key", e.concurrency_key);
   show(out, "parent", e.parent);
   flag(out, "dry_run", s.dry_run);
+  if (s.run_here) out << " run_here=" << describe(s.run_here->lease) << ' ' << describe(s.run_here->secret);
   return out;
 }
 
-std::ostream& operator<<(std::ostream& out, const Closed& c) {
-  return out << describe(c.id) << " of " << c.name_space << '/' << c.queue;
+std::ostream& operator<<(std::ostream& out, const Changed& c) {
+  return out << describe(c.id) << " of " << c.name_space << '/' << c.queue << ' ' << c.type;
 }
 
 std::ostream& operator<<(std::ostream& out, const Effects& e) {
-  for (const Closed& closed : e.closed) out << " closed " << closed;
-  for (const Closed& ready : e.ready) out << " ready " << ready;
+  for (const Changed& closed : e.closed) out << " closed " << closed;
+  for (const Changed& ready : e.ready) out << " ready " << ready;
   show(out, "next_due", e.next_due);
   return out;
 }
@@ -136,6 +137,7 @@ std::ostream& operator<<(std::ostream& out, const Effects& e) {
 std::ostream& operator<<(std::ostream& out, const SubmitOutcome& o) {
   constexpr std::string_view kWords[] = {"created", "duplicate", "conflict", "id_taken"};
   out << kWords[static_cast<int>(o.kind)];
+  flag(out, "claimed", o.claimed);
   flag(out, "purged", o.purged);
   flag(out, "omitted", o.omitted);
   show(out, "expires_at", o.expires_at);
@@ -178,7 +180,11 @@ std::ostream& operator<<(std::ostream& out, const Report& r) {
   if (const auto* completed = std::get_if<Report::Completed>(&r.outcome)) {
     return out << " completed " << completed->result.value_or("(nothing)");
   }
+  if (const auto* snoozed = std::get_if<Report::Snoozed>(&r.outcome)) {
+    return out << " snoozed for " << format_duration(snoozed->by);
+  }
   const auto& failed = std::get<Report::Failed>(r.outcome);
+  if (failed.retry_after) out << " later";
   return out << " failed " << describe(failed.error) << (failed.retryable ? " retryable" : " final");
 }
 

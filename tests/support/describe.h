@@ -29,7 +29,7 @@ std::ostream& operator<<(std::ostream& out, const FinishOutcome& outcome);
 std::ostream& operator<<(std::ostream& out, const ControlRequest& request);
 std::ostream& operator<<(std::ostream& out, ControlOutcome::Kind kind);
 std::ostream& operator<<(std::ostream& out, const ControlOutcome& outcome);
-std::ostream& operator<<(std::ostream& out, const Closed& closed);
+std::ostream& operator<<(std::ostream& out, const Changed& closed);
 std::ostream& operator<<(std::ostream& out, const Effects& effects);
 std::ostream& operator<<(std::ostream& out, const Event& event);
 std::ostream& operator<<(std::ostream& out, const Turn& turn);

@@ -13,12 +13,12 @@ namespace hapax {
 
 class Place {
  public:
-  // `memory`, `sqlite` or `http`.
-  explicit Place(const std::string& kind) {
+  // `memory`, `sqlite` or `http`; the port is for the last one, 0: any.
+  explicit Place(const std::string& kind, std::uint16_t port = 0) {
     if (kind == "http") {
       engine_ = start_engine(open_store("memory:"), {});
       ServerOptions options;
-      options.port = 0;
+      options.port = port;
       server_ = start_server(*engine_, options);
       url_ = "http://127.0.0.1:" + std::to_string(server_->port());
     } else {
@@ -27,6 +27,7 @@ class Place {
   }
 
   const std::string& url() const { return url_; }
+  std::uint16_t port() const { return server_->port(); }
 
  private:
   TempDir dir_;

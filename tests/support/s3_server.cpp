@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "store/s3/s3_wire.h"
+#include "store/s3/client/s3_wire.h"
 
 namespace hapax {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "store/s3/s3_url.h"
+#include "store/s3/client/s3_url.h"
 #include "support/temp_dir.h"
 
 namespace hapax {

@@ -134,6 +134,11 @@ Task& Task::status(Status status) {
   submission_.execution.status = status;
   return *this;
 }
+Task& Task::run_here(std::string worker, const LeaseSecret& secret, Duration lease) {
+  submission_.run_here = {std::move(worker), lease, secret};
+  return *this;
+}
+
 Task& Task::dry_run() {
   submission_.dry_run = true;
   return *this;

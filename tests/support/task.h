@@ -49,6 +49,7 @@ class Task {
   Task& kind(Kind kind);
   Task& status(Status status);
   Task& dry_run();
+  Task& run_here(std::string worker, const LeaseSecret& secret, Duration lease = std::chrono::seconds(60));
 
   Submission submission() const;
   operator Submission() const { return submission(); }

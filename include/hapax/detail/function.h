@@ -44,8 +44,46 @@ template <class F>
   requires requires { &F::operator(); }
 struct Signature<F> : Signature<decltype(&F::operator())> {};
 
+template <class P>
+inline constexpr bool is_context_like =
+    std::is_same_v<std::remove_cvref_t<P>, TaskContext> || std::is_same_v<std::remove_cvref_t<P>, Context>;
+
 template <class F>
-concept HasSignature = requires { typename Signature<F>::Parameters; };
+concept HasSignature = !std::is_member_pointer_v<F> && requires { typename Signature<F>::Parameters; };
+
+// What a task or a workflow of the function takes and returns; void: nothing.
+template <class Parameters>
+struct InputOf {
+  using Type = void;
+};
+template <class P>
+  requires(!is_context_like<P>)
+struct InputOf<std::tuple<P>> {
+  using Type = std::remove_cvref_t<P>;
+};
+template <class C, class P>
+struct InputOf<std::tuple<C, P>> {
+  using Type = std::remove_cvref_t<P>;
+};
+template <class F>
+using FunctionInput = typename InputOf<typename Signature<F>::Parameters>::Type;
+template <class F>
+using FunctionResult = Plain<typename Signature<F>::Result>;
+
+// Whether a function is one of a task or workflow of these types. What has no signature gets a sentence of its own.
+template <class F, class Input, class Result>
+constexpr bool fits() {
+  if constexpr (HasSignature<F>) {
+    return std::is_same_v<FunctionInput<F>, Input> && std::is_same_v<FunctionResult<F>, Result>;
+  }
+  return true;
+}
+
+// The first parameter is a workflow's context.
+template <class Parameters>
+inline constexpr bool takes_workflow_context = false;
+template <class... Rest>
+inline constexpr bool takes_workflow_context<std::tuple<Context&, Rest...>> = true;
 
 template <class P>
 inline constexpr bool is_context = std::is_same_v<P, TaskContext&> || std::is_same_v<P, Context&>;
@@ -103,13 +141,19 @@ std::function<std::string(ContextType&, const std::string&)> in_json(F function)
 
 template <class F>
 Handler handler_of(F function) {
-  static_assert(HasSignature<F>,
+  static_assert(!std::is_member_pointer_v<F>,
+                "hapax: a member function needs its object: declare a lambda that calls it, such as "
+                "[&shop](const Order& order) { return shop.charge(order); }");
+  static_assert(HasSignature<F> || std::is_member_pointer_v<F>,
                 "hapax: a task must be a function, or a callable with one operator() that is not a template (no auto "
                 "parameters), so that its input type is known");
   if constexpr (HasSignature<F>) {
-    using ShapeOf = Shape<typename Signature<F>::Parameters>;
+    using Parameters = typename Signature<F>::Parameters;
+    using ShapeOf = Shape<Parameters>;
+    static_assert(!takes_workflow_context<Parameters>,
+                  "hapax: this is a workflow, because it takes a hapax::Context&: declare it with app.workflow()");
     static_assert(
-        ShapeOf::good,
+        ShapeOf::good || takes_workflow_context<Parameters>,
         "hapax: a task takes nothing, its input, a hapax::TaskContext&, or a hapax::TaskContext& and then its "
         "input. The input is taken by value or by const reference");
     if constexpr (ShapeOf::good) return in_json<F, ShapeOf, TaskContext>(std::move(function));
@@ -118,8 +162,11 @@ Handler handler_of(F function) {
 
 template <class F>
 WorkflowFunction workflow_of(F function) {
+  static_assert(!std::is_member_pointer_v<F>,
+                "hapax: a member function needs its object: declare a lambda that calls it, such as "
+                "[&shop](hapax::Context& ctx, const Order& order) { return shop.process(ctx, order); }");
   static_assert(
-      HasSignature<F>,
+      HasSignature<F> || std::is_member_pointer_v<F>,
       "hapax: a workflow must be a function, or a callable with one operator() that is not a template (no auto "
       "parameters), so that its input type is known");
   if constexpr (HasSignature<F>) {
@@ -145,7 +192,12 @@ const void* address_of(const F& function) {
 template <class Input, class... Parameters>
 constexpr void check_input() {
   using ShapeOf = Shape<std::tuple<Parameters...>>;
-  static_assert(ShapeOf::good && ShapeOf::input, "hapax: this function takes no input; submit it by its name");
+  constexpr bool is_workflow = takes_workflow_context<std::tuple<Parameters...>>;
+  static_assert(!is_workflow,
+                "hapax: this is a workflow, because it takes a hapax::Context&: start it with app.start(function, "
+                "workflow_id, input)");
+  static_assert(is_workflow || (ShapeOf::good && ShapeOf::input),
+                "hapax: this function takes no input; submit it by its name");
   if constexpr (ShapeOf::good && ShapeOf::input) {
     static_assert(std::is_convertible_v<const Input&, typename ShapeOf::Input>,
                   "hapax: the input that is submitted is not what the task's function takes");
@@ -155,7 +207,9 @@ constexpr void check_input() {
 // The same for a step, or the start of a workflow: a function without parameters gets no input there.
 template <class Input, class ShapeOf>
 constexpr void check_step_input() {
-  static_assert(ShapeOf::good, "hapax: this function can be neither a task nor a workflow");
+  static_assert(ShapeOf::good,
+                "hapax: this function does not fit here: a step that takes a hapax::Context& is a workflow and goes to "
+                "ctx.run_workflow(), any other is a task and goes to ctx.run()");
   if constexpr (ShapeOf::good) {
     if constexpr (ShapeOf::input) {
       static_assert(std::is_convertible_v<const Input&, typename ShapeOf::Input>,

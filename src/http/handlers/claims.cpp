@@ -9,18 +9,45 @@ namespace hapax::http {
 
 namespace {
 
-Response claim_response(const std::vector<Claimed>& claimed) {
+void write_names(JsonWriter& out, const char* key, const std::vector<std::string>& names) {
+  out.key(key).begin_array();
+  for (const std::string& name : names) out.string(name);
+  out.end_array();
+}
+
+// With turns comes what their worker may begin within them.
+Response claim_response(Backend& backend, const std::string& name_space, const std::vector<std::string>& queues,
+                        const std::vector<std::string>& types, const std::vector<Claimed>& claimed) {
   JsonWriter out;
   out.begin_object().key("claims").begin_array();
-  for (const Claimed& each : claimed) wire::write_claim(out, each);
-  out.end_array().end_object();
+  bool any_turns = false;
+  for (const Claimed& each : claimed) {
+    wire::write_claim(out, each);
+    if (each.execution.kind != Kind::workflow) continue;
+    any_turns = true;
+    backend.claimed_runs.keep(each.execution);
+  }
+  out.end_array();
+  if (any_turns) {
+    const StepsWithinTurns allowed = backend.engine.steps_within_turns(name_space, queues, types);
+    out.key("within_turn").begin_object();
+    write_names(out, "queues", allowed.queues);
+    write_names(out, "except_types", allowed.except_types);
+    out.end_object();
+  }
+  out.end_object();
   return json_response(200, out.take());
 }
 
 void claim(Backend& backend, Request& request, const Responder& responder) {
   ClaimCall call = wire::read_claim_call(parse_body(request), request.name_space);
   const bool waits = call.wait > Duration::zero();
-  auto waiting = backend.engine.claim(std::move(call), responder.reply<std::vector<Claimed>>(claim_response));
+  auto waiting = backend.engine.claim(
+      std::move(call),
+      responder.reply<std::vector<Claimed>>([&backend, name_space = request.name_space, queues = call.queues,
+                                             types = call.types](const std::vector<Claimed>& claimed) {
+        return claim_response(backend, name_space, queues, types, claimed);
+      }));
   if (waits && waiting) responder.wait(std::move(waiting));
 }
 
@@ -39,14 +66,15 @@ Response heartbeat_response(const Leases& leases, const std::vector<ExtendOutcom
   return json_response(200, out.take());
 }
 
-void extend(Backend& backend, const Request& request, const Responder& responder, std::vector<std::string> texts,
-            Duration lease) {
+void extend(Backend& backend, const Request& request, const Responder& responder, wire::Heartbeat heartbeat) {
   std::vector<Extension> extensions;
-  Leases leases{std::move(texts), {}};
-  for (const std::string& text : leases.texts) {
-    const auto token = LeaseToken::parse(text);
+  Leases leases;
+  for (wire::Heartbeat::Beat& beat : heartbeat.leases) {
+    const auto token = LeaseToken::parse(beat.lease);
     leases.known.push_back(token.has_value());
-    if (token) extensions.push_back({*token, lease, request.name_space});
+    leases.texts.push_back(std::move(beat.lease));
+    if (!token) continue;
+    extensions.push_back({*token, heartbeat.lease, request.name_space, std::move(beat.progress), std::move(beat.log)});
   }
   if (extensions.empty()) return responder.answer(heartbeat_response(leases, {}));
   backend.engine.heartbeat(std::move(extensions),
@@ -57,13 +85,15 @@ void extend(Backend& backend, const Request& request, const Responder& responder
 }
 
 void heartbeat(Backend& backend, Request& request, const Responder& responder) {
-  wire::Heartbeat beat = wire::read_heartbeat(parse_body(request));
-  extend(backend, request, responder, std::move(beat.leases), beat.lease);
+  extend(backend, request, responder, wire::read_heartbeat(parse_body(request)));
 }
 
 // A lease of no length gives the task back.
 void give_back(Backend& backend, Request& request, const Responder& responder) {
-  extend(backend, request, responder, wire::read_return(parse_body(request)), Duration(0));
+  wire::Heartbeat returned{.leases = {}, .lease = Duration(0)};
+  for (std::string& lease : wire::read_return(parse_body(request)))
+    returned.leases.push_back({std::move(lease), {}, {}});
+  extend(backend, request, responder, std::move(returned));
 }
 
 Response finish_response(const Leases& leases, const std::vector<FinishOutcome>& outcomes) {

@@ -1,6 +1,4 @@
 // Submitting, reading and controlling tasks.
-#include <fmt/core.h>
-
 #include "core/field.h"
 #include "engine/check_request.h"
 #include "http/answer.h"
@@ -29,54 +27,6 @@ void submit(Backend& backend, Request& request, const Responder& responder) {
                         responder.reply<std::vector<SubmitResult>>(submit_response));
 }
 
-// The place of a fault within the whole batch.
-void make_absolute(SubmitResult& result, std::size_t index) {
-  auto* refusal = std::get_if<Refusal>(&result);
-  if (refusal && !refusal->existing) refusal->pointer.insert(0, fmt::format("/tasks/{}", index));
-}
-
-// The answers to the items in order: errors are already written, the rest comes from the engine.
-Response batch_response(const std::vector<std::string>& errors, std::vector<SubmitResult> results) {
-  JsonWriter out;
-  out.begin_object().key("receipts").begin_array();
-  auto next = results.begin();
-  for (std::size_t i = 0; i < errors.size(); ++i) {
-    if (!errors[i].empty()) {
-      out.raw(errors[i]);
-    } else if (next != results.end()) {
-      make_absolute(*next, i);
-      wire::write_submit_result(out, *next++);
-    } else {
-      throw std::logic_error("the engine answered fewer submissions than it was given");
-    }
-  }
-  out.end_array().end_object();
-  return json_response(200, out.take());
-}
-
-void submit_batch(Backend& backend, Request& request, const Responder& responder) {
-  std::vector<Json> tasks = wire::read_batch(parse_body(request));
-  std::vector<std::string> errors(tasks.size());
-  std::vector<SubmitRequest> requests;
-  requests.reserve(tasks.size());
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    try {
-      requests.push_back(wire::read_submit(std::move(tasks[i]), fmt::format("/tasks/{}", i)));
-      requests.back().brief = true;
-    } catch (const InvalidField& error) {
-      JsonWriter out;
-      write_invalid_field(out, error);
-      errors[i] = out.take();
-    }
-  }
-  if (requests.empty()) return responder.answer(batch_response(errors, {}));
-  backend.engine.submit(
-      request.name_space, std::move(requests),
-      responder.reply<std::vector<SubmitResult>>([errors = std::move(errors)](std::vector<SubmitResult> results) {
-        return batch_response(errors, std::move(results));
-      }));
-}
-
 void get_task(Backend& backend, Request& request, const Responder& responder) {
   Query(request.query).done();
   const ExecutionId id = task_id(request);
@@ -84,8 +34,18 @@ void get_task(Backend& backend, Request& request, const Responder& responder) {
     const auto execution = engine.find(name_space, id);
     if (!execution) throw task_not_found(id.to_string());
     JsonWriter out;
-    wire::write_execution(out, *execution);
+    wire::write_execution_with_log(out, *execution);
     return json_response(200, out.take());
+  });
+}
+
+void get_why(Backend& backend, Request& request, const Responder& responder) {
+  Query(request.query).done();
+  const ExecutionId id = task_id(request);
+  backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space, id] {
+    const auto why = engine.why(name_space, id);
+    if (!why) throw task_not_found(id.to_string());
+    return why_response(*why);
   });
 }
 
@@ -148,8 +108,8 @@ void retry(Backend& backend, Request& request, const Responder& responder) {
 void add_task_routes(Router& router, Backend& backend) {
   router.add(Method::post, "/v1/tasks", on(backend, submit), Access::token, KeyHeader::taken);
   router.add(Method::get, "/v1/tasks", on(backend, list_tasks));
-  router.add(Method::post, "/v1/tasks/batch", on(backend, submit_batch));
   router.add(Method::get, "/v1/tasks/{id}", on(backend, get_task));
+  router.add(Method::get, "/v1/tasks/{id}/why", on(backend, get_why));
   router.add(Method::get, "/v1/tasks/{id}/result", on(backend, get_result));
   router.add(Method::post, "/v1/tasks/{id}/cancel", on(backend, cancel), Access::token, KeyHeader::taken);
   router.add(Method::post, "/v1/tasks/{id}/retry", on(backend, retry), Access::token, KeyHeader::taken);

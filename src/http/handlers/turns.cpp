@@ -34,6 +34,8 @@ void commit_turns(Backend& backend, Request& request, const Responder& responder
     TurnRequest& turn = turns.emplace_back(std::move(item.turn));
     turn.token = *token;
     turn.name_space = request.name_space;
+    if (!step) turn.run = backend.claimed_runs.find(*token);
+    if (!std::holds_alternative<Turn::Unfinished>(turn.end)) backend.claimed_runs.forget(*token);
     if (step) turn.step = Report{*step, std::move(item.step->outcome), request.name_space};
   }
   if (turns.empty()) return responder.answer(turns_response(leases, {}));

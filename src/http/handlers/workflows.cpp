@@ -43,6 +43,16 @@ void get_workflow(Backend& backend, Request& request, const Responder& responder
                       });
 }
 
+void get_why(Backend& backend, Request& request, const Responder& responder) {
+  Query(request.query).done();
+  backend.pool.answer(responder,
+                      [&engine = backend.engine, name_space = request.name_space, workflow_id = request.params.at(0)] {
+                        const auto why = engine.why_workflow(name_space, workflow_id);
+                        if (!why) throw workflow_not_found(workflow_id);
+                        return why_response(*why);
+                      });
+}
+
 // The run whose history is asked for: the latest, or a named one. A run's id may stand for its workflow's.
 Execution find_run(Engine& engine, const std::string& name_space, const std::string& workflow_id,
                    const std::optional<ExecutionId>& run) {
@@ -84,6 +94,20 @@ void get_history(Backend& backend, Request& request, const Responder& responder)
     const Execution found = find_run(engine, name_space, workflow_id, run);
     return history_response(found, engine.history(name_space, found.id, after, limit));
   });
+}
+
+void get_values(Backend& backend, Request& request, const Responder& responder) {
+  Query(request.query).done();
+  backend.pool.answer(responder,
+                      [&engine = backend.engine, name_space = request.name_space, workflow_id = request.params.at(0)] {
+                        const auto values = engine.values(name_space, workflow_id);
+                        if (!values) throw workflow_not_found(workflow_id);
+                        JsonWriter out;
+                        out.begin_object().key("workflow_id").string(workflow_id).key("values").begin_object();
+                        for (const auto& [name, value] : *values) out.key(name).raw(value);
+                        out.end_object().end_object();
+                        return json_response(200, out.take());
+                      });
 }
 
 void get_result(Backend& backend, Request& request, const Responder& responder) {
@@ -128,7 +152,11 @@ void run_control(Backend& backend, ControlRequest operation, const Responder& re
 
 void cancel(Backend& backend, Request& request, const Responder& responder) {
   ControlRequest operation = control_request(request, ControlRequest::Action::cancel);
-  require_no_body(request);
+  if (request.body.empty()) {
+    require_no_body(request);
+  } else {
+    wire::read_cancel(parse_body(request), operation);
+  }
   run_control(backend, std::move(operation), responder);
 }
 
@@ -159,18 +187,52 @@ void signal(Backend& backend, Request& request, const Responder& responder) {
   run_control(backend, std::move(operation), responder);
 }
 
+Response update_response(const UpdateRequest& update, const UpdateOutcome& outcome) {
+  using State = UpdateOutcome::State;
+  JsonWriter out;
+  wire::write_update_outcome(out, update, outcome);
+  if (outcome.delivery.kind != ControlOutcome::Kind::done) return control_response(outcome.delivery, out.take());
+  const int status = outcome.state == State::answered ? 200 : outcome.state == State::pending ? 202 : 409;
+  return outcome.delivery.replayed ? replayed_response(status, out.take()) : json_response(status, out.take());
+}
+
+void update(Backend& backend, Request& request, const Responder& responder) {
+  UpdateRequest update;
+  update.request_key = parse_request_key(request);
+  update.name_space = request.name_space;
+  update.workflow_id = request.params.at(0);
+  update.name = request.params.at(1);
+  Query query(request.query);
+  const Duration wait = query.duration("wait", kMaxWait).value_or(Duration::zero());
+  query.done();
+  if (request.body.empty()) {
+    require_no_body(request);
+  } else {
+    update.payload = wire::read_update(parse_body(request));
+  }
+  check(update);
+  auto waiting = backend.engine.update(update, wait, responder.reply<UpdateOutcome>([update](const UpdateOutcome& out) {
+    return update_response(update, out);
+  }));
+  if (wait > Duration::zero() && waiting) responder.wait(std::move(waiting));
+}
+
 }  // namespace
 
 void add_workflow_routes(Router& router, Backend& backend) {
   router.add(Method::post, "/v1/workflows", on(backend, start), Access::token, KeyHeader::taken);
   router.add(Method::get, "/v1/workflows", on(backend, list_workflows));
   router.add(Method::get, "/v1/workflows/{workflow_id}", on(backend, get_workflow));
+  router.add(Method::get, "/v1/workflows/{workflow_id}/why", on(backend, get_why));
   router.add(Method::get, "/v1/workflows/{workflow_id}/history", on(backend, get_history));
+  router.add(Method::get, "/v1/workflows/{workflow_id}/values", on(backend, get_values));
   router.add(Method::get, "/v1/workflows/{workflow_id}/result", on(backend, get_result));
   router.add(Method::post, "/v1/workflows/{workflow_id}/cancel", on(backend, cancel), Access::token, KeyHeader::taken);
   router.add(Method::post, "/v1/workflows/{workflow_id}/resume", on(backend, resume), Access::token, KeyHeader::taken);
   router.add(Method::post, "/v1/workflows/{workflow_id}/fork", on(backend, fork), Access::token, KeyHeader::taken);
   router.add(Method::post, "/v1/workflows/{workflow_id}/signals/{name}", on(backend, signal), Access::token,
+             KeyHeader::taken);
+  router.add(Method::post, "/v1/workflows/{workflow_id}/updates/{name}", on(backend, update), Access::token,
              KeyHeader::taken);
 }
 

@@ -56,7 +56,7 @@ class RedisCachedStore final : public CachedStore {
   bool connected() const override { return keeper_.connected(); }
   bool settle(Duration wait) override { return keeper_.settle(wait); }
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, WaitingClaims& waiters) override {
     const std::vector<std::size_t> candidates = answerable(submissions);
     if (candidates.empty()) return store_->submit(submissions, waiters);
 
@@ -150,7 +150,7 @@ class RedisCachedStore final : public CachedStore {
   }
 
   std::vector<SubmitOutcome> submit_rest(std::span<const Submission> submissions,
-                                         std::vector<std::optional<SubmitOutcome>>& answered, Waiters& waiters) {
+                                         std::vector<std::optional<SubmitOutcome>>& answered, WaitingClaims& waiters) {
     std::vector<Submission> rest;
     for (std::size_t i = 0; i < submissions.size(); ++i) {
       if (!answered[i]) rest.push_back(submissions[i]);

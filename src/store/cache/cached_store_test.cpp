@@ -34,7 +34,7 @@ class Watched final : public ForwardingStore {
  public:
   explicit Watched(const Clock& clock) : ForwardingStore(open_memory_store(clock)) {}
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, WaitingClaims& waiters) override {
     submitted += submissions.size();
     return ForwardingStore::submit(submissions, waiters);
   }

@@ -11,51 +11,21 @@ namespace {
 
 constexpr std::int32_t kAllEvents = std::numeric_limits<std::int32_t>::max();
 
-// One queue during a claim: its due tasks in order, and what its limits still let through.
-class QueueTurn final : public rules::RunningCounts {
+// What is due of one type in a queue, in order.
+class DueTasks {
  public:
-  QueueTurn(Tables& tables, const QueueName& name, const QueuePolicy& policy, Time now)
-      : tables_(tables), name_(name), now_(now), limits_(policy, *this, now) {
-    const auto open = tables.open().find(name);
-    if (open == tables.open().end()) return;
-    tasks_ = &open->second;
-    if (policy.rate_limit) limits_.set_rate(tables.rates[name]);
-    level_ = tasks_->pending.begin();
-    enter_level();
+  DueTasks(const Levels& levels, Time now) : levels_(levels), now_(now), level_(levels.begin()) { enter_level(); }
+
+  const ExecutionId* head() const { return ended_ ? nullptr : &task_->second; }
+  void skip() {
+    ++task_;
+    leave_level_at_end();
   }
 
-  // The first due task that the limits let through, or null.
-  const Execution* next() {
-    using Verdict = rules::QueueLimits::Verdict;
-    while (const Execution* task = head()) {
-      const Verdict verdict =
-          rules::is_past_deadline(*task, now_) ? Verdict::key_is_full : limits_.judge(task->concurrency_key);
-      if (verdict == Verdict::go) return task;
-      if (verdict != Verdict::key_is_full) ended_ = true;
-      if (!ended_) skip();
-    }
-    return nullptr;
-  }
-  std::optional<rules::Rank> next_rank() {
-    const Execution* task = next();
-    return task ? std::optional(rules::rank_of(*task)) : std::nullopt;
-  }
-
-  // Counts the task that next() gave as handed out.
-  void take_next() {
-    limits_.take(head()->concurrency_key);
-    skip();
-  }
-
-  void save_rate() {
-    if (limits_.rate_changed()) tables_.rates[name_] = limits_.rate();
-  }
-
-  // When the clock alone may let another task through.
+  // When the clock alone makes another one due.
   std::optional<Time> next_at() const {
-    std::optional<Time> earliest = limits_.next_permit();
-    if (!tasks_) return earliest;
-    for (const auto& [priority, level] : tasks_->pending) {
+    std::optional<Time> earliest;
+    for (const auto& [priority, level] : levels_) {
       const auto future = level.lower_bound({now_ + Duration(1), ExecutionId{}});
       if (future != level.end()) keep_earliest(earliest, future->first);
     }
@@ -63,21 +33,8 @@ class QueueTurn final : public rules::RunningCounts {
   }
 
  private:
-  std::int64_t running() override { return tasks_->running; }
-  std::int64_t running_with(const std::string& key) override {
-    const auto stored = tasks_->running_by_key.find(key);
-    return stored == tasks_->running_by_key.end() ? 0 : stored->second;
-  }
-
-  const Execution* head() const { return ended_ ? nullptr : tables_.find(task_->second); }
-
-  void skip() {
-    ++task_;
-    leave_level_at_end();
-  }
-
   void enter_level() {
-    ended_ = level_ == tasks_->pending.end();
+    ended_ = level_ == levels_.end();
     if (ended_) return;
     task_ = level_->second.begin();
     leave_level_at_end();
@@ -90,27 +47,113 @@ class QueueTurn final : public rules::RunningCounts {
     enter_level();
   }
 
+  const Levels& levels_;
+  Time now_;
+  Levels::const_iterator level_;
+  TimeOrder::const_iterator task_;
+  bool ended_ = true;
+};
+
+// One queue during a claim: its due tasks of the types that are asked for, in order, and what its limits still let
+// through.
+class QueueScan final : public rules::RunningCounts {
+ public:
+  QueueScan(Tables& tables, const QueueName& name, const std::vector<std::string>& types, const QueuePolicy& policy,
+            Time now)
+      : tables_(tables), name_(name), now_(now), limits_(policy, *this, now) {
+    const auto open = tables.open().find(name);
+    if (open == tables.open().end()) return;
+    tasks_ = &open->second;
+    if (policy.rate_limit) limits_.set_rate(tables.rates[name]);
+    if (types.empty()) {
+      for (const auto& [type, levels] : tasks_->pending) due_.emplace_back(levels, now);
+    }
+    for (const std::string& type : types) {
+      const auto levels = tasks_->pending.find(type);
+      if (levels != tasks_->pending.end()) due_.emplace_back(levels->second, now);
+    }
+  }
+
+  // The first due task that the limits let through, or null.
+  const Execution* next() {
+    using Verdict = rules::QueueLimits::Verdict;
+    while (const Execution* task = head()) {
+      const Verdict verdict =
+          rules::is_past_deadline(*task, now_) ? Verdict::key_is_full : limits_.judge(task->concurrency_key);
+      if (verdict == Verdict::go) return task;
+      if (verdict == Verdict::key_is_full) {
+        first_->skip();
+      } else {
+        ended_ = true;
+      }
+    }
+    return nullptr;
+  }
+  std::optional<rules::Rank> next_rank() {
+    const Execution* task = next();
+    return task ? std::optional(rules::rank_of(*task)) : std::nullopt;
+  }
+
+  // Counts the task that next() gave as handed out.
+  void take_next() {
+    limits_.take(head()->concurrency_key);
+    first_->skip();
+  }
+
+  void save_rate() {
+    if (limits_.rate_changed()) tables_.rates[name_] = limits_.rate();
+  }
+
+  // When the clock alone may let another task through.
+  std::optional<Time> next_at() const {
+    std::optional<Time> earliest = limits_.next_permit();
+    for (const DueTasks& due : due_) keep_earliest(earliest, due.next_at());
+    return earliest;
+  }
+
+ private:
+  std::int64_t running() override { return tasks_->running; }
+  std::int64_t running_with(const std::string& key) override {
+    const auto stored = tasks_->running_by_key.find(key);
+    return stored == tasks_->running_by_key.end() ? 0 : stored->second;
+  }
+
+  // The first of all types, which is at the head of first_.
+  const Execution* head() {
+    const Execution* first = nullptr;
+    if (ended_) return first;
+    for (DueTasks& due : due_) {
+      const ExecutionId* id = due.head();
+      const Execution* task = id ? tables_.find(*id) : nullptr;
+      if (!task || (first && !goes_before(*task, *first))) continue;
+      first = task;
+      first_ = &due;
+    }
+    return first;
+  }
+
   Tables& tables_;
   QueueName name_;
   Time now_;
   const OpenTasks* tasks_ = nullptr;
-  decltype(OpenTasks::pending)::const_iterator level_;
-  TimeOrder::const_iterator task_;
-  bool ended_ = true;
+  std::deque<DueTasks> due_;  // by type
+  DueTasks* first_ = nullptr;
+  bool ended_ = false;
   rules::QueueLimits limits_;
 };
 
 }  // namespace
 
 ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
-  std::deque<QueueTurn> turns;
-  std::vector<QueueTurn*> queues;
+  std::deque<QueueScan> turns;
+  std::vector<QueueScan*> queues;
   for (const std::string& queue : request.queues) {
     for (const Kind kind : {Kind::task, Kind::workflow}) {
       if (!(kind == Kind::task ? request.tasks : request.workflows)) continue;
       const QueuePolicy* policy = rules::limits_of(*tables.policies, request.name_space, queue, kind);
       if (!policy) continue;
-      queues.push_back(&turns.emplace_back(tables, QueueName{request.name_space, queue, kind}, *policy, now));
+      queues.push_back(
+          &turns.emplace_back(tables, QueueName{request.name_space, queue, kind}, request.types, *policy, now));
     }
   }
 
@@ -119,7 +162,7 @@ ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
   PageBudget budget;
   std::vector<ExecutionId> taken;
   while (taken.size() < limit) {
-    QueueTurn* first = rules::first_of(queues);
+    QueueScan* first = rules::first_of(queues);
     if (!first) break;
     outcome.more = !budget.take(first->next()->payload_bytes());
     if (outcome.more) break;
@@ -127,7 +170,7 @@ ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
     first->take_next();
   }
 
-  for (QueueTurn& turn : turns) {
+  for (QueueScan& turn : turns) {
     turn.save_rate();
     if (taken.size() < limit) keep_earliest(outcome.next_at, turn.next_at());
   }
@@ -143,7 +186,7 @@ ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
   return outcome;
 }
 
-std::set<ExecutionId> hand_out(Tables& tables, Waiters& waiters, const std::set<ExecutionId>& ready, Time now) {
+std::set<ExecutionId> hand_out(Tables& tables, WaitingClaims& waiters, const std::set<ExecutionId>& ready, Time now) {
   std::vector<Execution> found;
   for (const ExecutionId& id : ready) {
     if (const Execution* execution = tables.find(id)) found.push_back(*execution);

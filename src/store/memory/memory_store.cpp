@@ -28,7 +28,7 @@ class MemoryStore final : public Store {
 
   bool hands_out() const override { return true; }
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, WaitingClaims& waiters) override {
     AnswerBudget budget;
     const auto submit_one = [&](Tables& tables, const Submission& submission, Time now) {
       return budget.bound(submission, memory::submit(tables, submission, now));
@@ -48,14 +48,14 @@ class MemoryStore final : public Store {
     }
     return outcomes;
   }
-  std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) override {
+  std::vector<FinishOutcome> finish(std::span<const Report> reports, WaitingClaims& waiters) override {
     return for_each<FinishOutcome>(reports, memory::finish, &waiters);
   }
   std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) override {
     return for_each<ControlOutcome>(requests, memory::control);
   }
 
-  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters& waiters) override {
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, WaitingClaims& waiters) override {
     return for_each<TurnOutcome>(turns, memory::commit_turn, &waiters);
   }
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
@@ -90,6 +90,11 @@ class MemoryStore final : public Store {
   std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
     const std::lock_guard lock(mutex_);
     return memory::count(tables_, name_space);
+  }
+
+  std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
+    const std::lock_guard lock(mutex_);
+    return memory::why(tables_, name_space, id, clock_.now());
   }
 
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override {
@@ -136,7 +141,7 @@ class MemoryStore final : public Store {
 
  private:
   template <class Outcome, class Item, class Verb>
-  std::vector<Outcome> for_each(std::span<const Item> items, Verb verb, Waiters* waiters = nullptr) {
+  std::vector<Outcome> for_each(std::span<const Item> items, Verb verb, WaitingClaims* waiters = nullptr) {
     const std::lock_guard lock(mutex_);
     const Time now = clock_.now();
     std::vector<Outcome> outcomes;

@@ -15,10 +15,12 @@ bool matches(const Execution& execution, const ListFilter& filter) {
 
 void add_open(QueueCount& count, const OpenTasks& tasks) {
   count.running += tasks.running;
-  for (const auto& [priority, level] : tasks.pending) {
-    count.pending += std::ssize(level);
-    const Time first = level.begin()->first;
-    if (!count.oldest_run_at || first < *count.oldest_run_at) count.oldest_run_at = first;
+  for (const auto& [type, levels] : tasks.pending) {
+    for (const auto& [priority, level] : levels) {
+      count.pending += std::ssize(level);
+      const Time first = level.begin()->first;
+      if (!count.oldest_run_at || first < *count.oldest_run_at) count.oldest_run_at = first;
+    }
   }
 }
 

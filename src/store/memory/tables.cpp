@@ -30,8 +30,8 @@ void Tables::insert(Execution execution) {
 void Tables::index(const Execution& execution) {
   if (const auto due = execution.due_at()) due_.emplace(*due, execution.id);
   if (execution.status == Status::pending) {
-    open_[{execution.name_space, execution.queue, execution.kind}].pending[execution.priority].emplace(execution.run_at,
-                                                                                                       execution.id);
+    OpenTasks& tasks = open_[{execution.name_space, execution.queue, execution.kind}];
+    tasks.pending[execution.type][execution.priority].emplace(execution.run_at, execution.id);
   } else if (execution.status == Status::running) {
     OpenTasks& tasks = open_[{execution.name_space, execution.queue, execution.kind}];
     ++tasks.running;
@@ -53,9 +53,11 @@ void Tables::unindex(const Execution& execution) {
   if (open == open_.end()) return;
   OpenTasks& tasks = open->second;
   if (execution.status == Status::pending) {
-    const auto level = tasks.pending.find(execution.priority);
+    const auto levels = tasks.pending.find(execution.type);
+    const auto level = levels->second.find(execution.priority);
     level->second.erase({execution.run_at, execution.id});
-    if (level->second.empty()) tasks.pending.erase(level);
+    if (level->second.empty()) levels->second.erase(level);
+    if (levels->second.empty()) tasks.pending.erase(levels);
   } else if (execution.status == Status::running) {
     --tasks.running;
     if (execution.concurrency_key) {

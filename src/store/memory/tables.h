@@ -29,10 +29,11 @@ struct QueueName {
   auto operator<=>(const QueueName&) const = default;
 };
 using TimeOrder = std::set<std::pair<Time, ExecutionId>>;
+using Levels = std::map<std::int32_t, TimeOrder, std::greater<>>;  // by priority, highest first; each by run_at
 
 // What is open in one queue.
 struct OpenTasks {
-  std::map<std::int32_t, TimeOrder, std::greater<>> pending;  // by priority, highest first; each level by run_at
+  std::map<std::string, Levels> pending;  // by type; those that are there have some
   std::int64_t running = 0;
   std::map<std::string, std::int64_t> running_by_key;  // by concurrency key
 

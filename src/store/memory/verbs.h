@@ -8,7 +8,7 @@ namespace hapax::memory {
 SubmitOutcome submit(Tables& tables, const Submission& submission, Time now);
 ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now);
 // Hands out what has become claimable; gives back what was handed out.
-std::set<ExecutionId> hand_out(Tables& tables, Waiters& waiters, const std::set<ExecutionId>& ready, Time now);
+std::set<ExecutionId> hand_out(Tables& tables, WaitingClaims& waiters, const std::set<ExecutionId>& ready, Time now);
 ExtendOutcome extend(Tables& tables, const Extension& extension, Time now);
 FinishOutcome finish(Tables& tables, const Report& report, Time now);
 ControlOutcome control(Tables& tables, const ControlRequest& request, Time now);
@@ -22,6 +22,7 @@ std::optional<ExecutionId> latest_run(const Tables& tables, const std::string& n
 TurnOutcome commit_turn(Tables& tables, const Turn& turn, Time now);
 std::vector<Event> events_after(const Tables& tables, const ExecutionId& run, std::int64_t after, std::int32_t limit,
                                 PageBudget& budget);
+std::optional<Why> why(Tables& tables, const std::string& name_space, const ExecutionId& id, Time now);
 Page list(const Tables& tables, const ListFilter& filter);
 std::vector<QueueCount> count(const Tables& tables, const std::optional<std::string>& name_space);
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "store/postgres/activity_tables.h"
-#include "store/postgres/verbs.h"
+#include "store/postgres/tables/activity_tables.h"
+#include "store/postgres/verbs/verbs.h"
 
 namespace hapax::postgres {
 

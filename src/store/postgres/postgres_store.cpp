@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "store/postgres/interrupt.h"
+#include "store/postgres/connection/interrupt.h"
+#include "store/postgres/connection/url.h"
 #include "store/postgres/opened.h"
-#include "store/postgres/schema.h"
-#include "store/postgres/url.h"
+#include "store/postgres/tables/schema.h"
 #include "store/postgres/watch.h"
 
 namespace hapax {
@@ -73,11 +73,11 @@ class PostgresStore final : public Store {
 
   // While one waits for the disk, another computes; and their waits are one. But each costs as much as some ten items.
   // A large claim is read here while the server is at the next one.
-  Committers committers() const override { return {.submit = 2, .claim = 2, .commit_turns = 2, .worth_items = 8}; }
+  Parallelism parallelism() const override { return {.submit = 2, .claim = 2, .commit_turns = 2, .worth_items = 8}; }
 
   bool hands_out() const override { return true; }
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, WaitingClaims& waiters) override {
     const Call call = this->call();
     auto outcomes = call->submit(submissions, waiters);
     for (const Submission& submission : submissions) {
@@ -103,7 +103,7 @@ class PostgresStore final : public Store {
     return outcomes;
   }
 
-  std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) override {
+  std::vector<FinishOutcome> finish(std::span<const Report> reports, WaitingClaims& waiters) override {
     const Call call = this->call();
     auto outcomes = postgres::finish(call.runner(), reports, waiters);
     for (const FinishOutcome& outcome : outcomes) {
@@ -113,7 +113,7 @@ class PostgresStore final : public Store {
     return outcomes;
   }
 
-  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters& waiters) override {
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, WaitingClaims& waiters) override {
     const Call call = this->call();
     auto outcomes = postgres::commit_turns(call.runner(), turns, waiters);
     tell_if_changed_early(call, !turns.empty());
@@ -152,6 +152,9 @@ class PostgresStore final : public Store {
   Page list(const ListFilter& filter) override { return postgres::list(call().runner(), filter); }
   std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
     return postgres::count(call().runner(), name_space);
+  }
+  std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
+    return postgres::why(call().runner(), name_space, id);
   }
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override {
     return postgres::find_identity(call().runner(), hash);

@@ -7,8 +7,8 @@
 
 #include <thread>
 
-#include "store/postgres/rows.h"
-#include "store/postgres/url.h"
+#include "store/postgres/connection/url.h"
+#include "store/postgres/tables/rows.h"
 #include "support/describe.h"
 #include "support/manual_clock.h"
 #include "support/postgres_server.h"

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "store/postgres/requests.h"
+#include "store/postgres/tables/requests.h"
 #include "store/postgres/workspace.h"
 #include "store/rules/rows.h"
 

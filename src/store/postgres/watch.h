@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "store/postgres/connection.h"
-#include "store/postgres/interrupt.h"
+#include "store/postgres/connection/connection.h"
+#include "store/postgres/connection/interrupt.h"
 
 namespace hapax::postgres {
 
@@ -47,7 +47,7 @@ class Listener {
 };
 
 // A thread that announces changes to the other handles: at once, then at most every few milliseconds, because every
-// notification costs all committers a lock. Announces nothing while no one else listens.
+// notification costs all parallelism a lock. Announces nothing while no one else listens.
 class Notifier {
  public:
   Notifier(ConnectionOptions options, std::string handle);

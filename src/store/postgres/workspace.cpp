@@ -104,7 +104,7 @@ void sort_unique(std::vector<Item>& items) {
 
 }  // namespace
 
-Workspace::Workspace(Connection& connection, QueueBook& queues, const QueuePolicies& policies, const Clock* clock)
+Workspace::Workspace(Connection& connection, QueueNumbers& queues, const QueuePolicies& policies, const Clock* clock)
     : connection_(connection), queues_(queues), policies_(policies), clock_(clock) {
   if (clock) {
     now_ = clock->now();

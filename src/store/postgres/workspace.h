@@ -15,10 +15,10 @@
 
 #include "core/ledger.h"
 #include "core/policy.h"
-#include "store/postgres/connection.h"
-#include "store/postgres/queue_book.h"
-#include "store/postgres/rows.h"
-#include "store/postgres/run_tables.h"
+#include "store/postgres/connection/connection.h"
+#include "store/postgres/tables/queue_numbers.h"
+#include "store/postgres/tables/rows.h"
+#include "store/postgres/tables/run_tables.h"
 #include "store/store.h"
 
 namespace hapax::postgres {
@@ -29,10 +29,10 @@ const Statement& forget_reports();
 class Workspace {
  public:
   // Without a clock of the caller's, the time is the server's.
-  Workspace(Connection& connection, QueueBook& queues, const QueuePolicies& policies, const Clock* clock);
+  Workspace(Connection& connection, QueueNumbers& queues, const QueuePolicies& policies, const Clock* clock);
 
   Connection& connection() { return connection_; }
-  QueueBook& queues() { return queues_; }
+  QueueNumbers& queues() { return queues_; }
   const QueuePolicies& policies() const { return policies_; }
   Time now();
   std::int32_t queue_no(const QueueName& name) { return queues_.number(connection_, name); }
@@ -143,7 +143,7 @@ class Workspace {
   void unpark();
 
   Connection& connection_;
-  QueueBook& queues_;
+  QueueNumbers& queues_;
   const QueuePolicies& policies_;
   const Clock* clock_;
   std::optional<Time> now_;

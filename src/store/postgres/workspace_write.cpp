@@ -63,15 +63,26 @@ const Statement kPutReports{
 const Statement kLockQueues{
     "lock_queues", "SELECT queue_no FROM queues WHERE queue_no = ANY($1::int4[]) ORDER BY queue_no FOR UPDATE"};
 
-const Statement kUnpark{
-    "unpark",
-    "UPDATE open o SET parked = false FROM unnest($1::int4[], $2::bytea[], $3::int4[], $4::int8[]) AS g (queue_no,"
-    " concurrency_key, slots, now),"
-    " LATERAL (SELECT w.ctid AS place FROM open w WHERE w.parked AND w.queue_no = g.queue_no"
-    " AND w.concurrency_key = g.concurrency_key AND (w.due_at IS NULL OR w.due_at > g.now)"
-    " ORDER BY w.priority DESC, w.run_at, w.id"
-    " LIMIT greatest(0, g.slots - (SELECT count(*) FROM open r WHERE r.status = 1 AND r.queue_no = g.queue_no"
-    " AND r.concurrency_key = g.concurrency_key))) p WHERE o.ctid = p.place"};
+// Of each type, since nobody may claim the first one's. The claims count the slots again.
+const Statement kUnpark{"unpark", R"sql(
+UPDATE open o SET parked = false
+FROM unnest($1::int4[], $2::bytea[], $3::int4[], $4::int8[]) AS g (queue_no, concurrency_key, slots, now),
+LATERAL (
+  WITH RECURSIVE k (type) AS (
+    (SELECT w.type FROM open w WHERE w.parked AND w.queue_no = g.queue_no AND w.concurrency_key = g.concurrency_key
+     ORDER BY w.type LIMIT 1)
+    UNION ALL
+    SELECT (SELECT w.type FROM open w WHERE w.parked AND w.queue_no = g.queue_no
+            AND w.concurrency_key = g.concurrency_key AND w.type > k.type ORDER BY w.type LIMIT 1)
+    FROM k WHERE k.type IS NOT NULL)
+  SELECT k.type FROM k WHERE k.type IS NOT NULL) t,
+LATERAL (
+  SELECT w.ctid AS place FROM open w WHERE w.parked AND w.queue_no = g.queue_no
+  AND w.concurrency_key = g.concurrency_key AND w.type = t.type AND (w.due_at IS NULL OR w.due_at > g.now)
+  ORDER BY w.priority DESC, w.run_at, w.id
+  LIMIT greatest(0, g.slots - (SELECT count(*) FROM open r WHERE r.status = 1 AND r.queue_no = g.queue_no
+                               AND r.concurrency_key = g.concurrency_key))) p
+WHERE o.ctid = p.place)sql"};
 
 void send_if_any(Connection& connection, const Statement& statement, Array array) {
   if (array.size() == 0) return;
@@ -213,9 +224,7 @@ void Workspace::write_rows() {
     const Row::Place goal = slot.is_erased                    ? Row::Place::nowhere
                             : is_closed(row.execution.status) ? Row::Place::closed
                                                               : Row::Place::open;
-    if (row.stored == Row::Place::nowhere) {
-      write_facts(facts, row);
-    }
+    if (row.stored == Row::Place::nowhere) write_facts(facts, row.execution, row.queue_no);
     if (goal == row.stored) {
       write_state_row(goal == Row::Place::open ? updated_open : updated_closed, row, false);
       continue;

@@ -14,7 +14,7 @@ class AnswerBudget {
     Execution& owner = outcome.execution;
     const bool has_run = owner.result || owner.error || !owner.failed_attempts.empty();
     const bool is_new = outcome.kind == SubmitOutcome::Kind::created && !has_run;
-    if (!submission.brief || is_new || outcome.purged || owner.damaged) return outcome;
+    if (!submission.brief || is_new || outcome.claimed || outcome.purged || owner.damaged) return outcome;
     const bool is_conflict = outcome.kind == SubmitOutcome::Kind::conflict;  // its answer shows no payload
     if (!is_conflict && budget_.take(owner.payload_bytes())) return outcome;
     owner.input = {};

@@ -110,11 +110,26 @@ std::optional<Execution> after_close(Rows& rows, const Execution& closed, Effect
   return stored;
 }
 
+namespace {
+
+void be_lost(Rows& rows, Execution& run) {
+  Event event;
+  event.kind = Event::Kind::stuck;
+  event.error = run.error;
+  number(run, event, rows.now());
+  rows.append(run.id, {event});
+  rows.save(run);
+}
+
+}  // namespace
+
 Effects end_due(Rows& rows, const ExecutionId& id) {
   Effects effects;
   auto execution = load_to_close(rows, id);
   if (!execution) return effects;
+  if (execution->kind == Kind::workflow) execution = rows.load(id);
   if (expire(*execution, rows.now())) {
+    if (waits_for_resume(*execution)) return be_lost(rows, *execution), effects;
     effects.add_changed(*execution);
     settle(rows, *std::move(execution), effects);
   } else if (execution->status == Status::suspended && execution->due_at() && *execution->due_at() <= rows.now()) {

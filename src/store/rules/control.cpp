@@ -6,14 +6,14 @@
 
 namespace hapax::rules {
 
-namespace {
-
 // The run that a child has come to by now.
 std::optional<Execution> latest(Rows& rows, const ExecutionId& id) {
   auto execution = rows.load(id);
   while (execution && execution->run.continued_as) execution = rows.load(*execution->run.continued_as);
   return execution;
 }
+
+namespace {
 
 // A task or child that the history tells nothing of yet: the run waits for it again.
 void await_again(Rows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes, Effects& effects) {
@@ -65,7 +65,7 @@ void end_removed(Rows& rows, const Execution& run, Effects& effects) {
       expire(*step, rows.now());
     }
     rows.save(*step);
-    effects.closed.push_back({step->id, step->name_space, step->queue, step->kind});
+    effects.closed.push_back({step->id, step->name_space, step->queue, step->kind, step->type});
     after_close(rows, *step, effects);
   }
 }
@@ -83,6 +83,8 @@ std::vector<Event> wait_again(Rows& rows, Execution& run, const std::vector<Even
       if (command.execution) await_again(rows, run, command, outcomes, effects);
     } else if (command.kind == Event::Kind::sleep || command.kind == Event::Kind::wait_signal) {
       start_wait(rows, run, command, outcomes);
+    } else if (command.kind == Event::Kind::send_signal) {  // it had failed
+      send_signal(rows, run, command, outcomes, effects);
     }
   }
   return outcomes;
@@ -95,6 +97,26 @@ ControlOutcome cancel(Rows& rows, Execution target) {
   outcome.execution = target.id;
   outcome.changed = cancel_open(rows, target, outcome.effects);
   outcome.status = target.status;
+  return outcome;
+}
+
+ControlOutcome ask_to_cancel(Rows& rows, Execution run, const ControlRequest& request) {
+  ControlOutcome outcome;
+  outcome.execution = run.id;
+  outcome.status = run.status;
+  if (is_closed(run.status) || run.cancel_requested_at) return outcome;
+  run.cancel_requested_at = rows.now();
+  if (request.grace) run.cancel_by = rows.now() + *request.grace;
+  Event event;
+  event.kind = Event::Kind::cancel_requested;
+  event.value = request.payload;
+  number(run, event, rows.now());
+  rows.append(run.id, {event});
+  wake(run, outcome.effects, rows.now());
+  keep_earliest(outcome.effects.next_due, run.due_at());
+  rows.save(run);
+  outcome.changed = true;
+  outcome.status = run.status;
   return outcome;
 }
 
@@ -115,10 +137,32 @@ ControlOutcome retry(Rows& rows, Execution target) {
   return outcome;
 }
 
+namespace {
+
+// Its turn is handed out again, although it lost its workers.
+ControlOutcome take_lost_again(Rows& rows, Execution run) {
+  ControlOutcome outcome;
+  outcome.execution = run.id;
+  run.run.stuck = 0;
+  run.error.reset();
+  Event resumed;
+  resumed.kind = Event::Kind::resumed;
+  number(run, resumed, rows.now());
+  rows.append(run.id, {resumed});
+  wake(run, outcome.effects, rows.now());
+  rows.save(run);
+  outcome.changed = true;
+  outcome.status = run.status;
+  return outcome;
+}
+
+}  // namespace
+
 ControlOutcome resume(Rows& rows, Execution run) {
   ControlOutcome outcome;
   outcome.execution = run.id;
   outcome.status = run.status;
+  if (waits_for_resume(run)) return take_lost_again(rows, std::move(run));
   if (!is_closed(run.status) || run.status == Status::completed) return outcome;
   if (taken_by_another(rows, run, outcome)) return outcome;
 
@@ -202,7 +246,9 @@ ControlOutcome run(Rows& rows, const ControlRequest& request) {
     return outcome;
   }
   switch (request.action) {
-    case ControlRequest::Action::cancel: return cancel(rows, *std::move(target));
+    case ControlRequest::Action::cancel:
+      if (request.asks && target->kind == Kind::workflow) return ask_to_cancel(rows, *std::move(target), request);
+      return cancel(rows, *std::move(target));
     case ControlRequest::Action::retry: return retry(rows, *std::move(target));
     case ControlRequest::Action::resume: return resume(rows, *std::move(target));
     case ControlRequest::Action::fork: return fork(rows, *target, request);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/notes.h"
 #include "core/transition.h"
 #include "store/rules/close.h"
 
@@ -37,6 +38,7 @@ FinishOutcome apply_report(Execution& execution, const Report& report, Time now)
   outcome.queue = execution.queue;
   outcome.had_concurrency_key = execution.concurrency_key.has_value();
   if (execution.status == Status::pending) outcome.run_at = execution.run_at;
+  outcome.snoozed = std::holds_alternative<Report::Snoozed>(report.outcome);
   return outcome;
 }
 
@@ -62,6 +64,7 @@ ExtendOutcome apply_extension(Execution& execution, const Extension& extension, 
   ExtendOutcome outcome;
   if (check_token(execution, extension.token, extension.name_space) != TokenCheck::current) return outcome;
   const bool gives_back = extension.lease <= Duration(0);
+  if (execution.kind == Kind::task) take_note(execution, extension.progress, extension.log);
   gives_back ? give_back(execution, now) : extend_lease(execution, extension.lease, now);
   outcome.ok = true;
   outcome.cancel_requested = execution.cancel_requested_at.has_value();

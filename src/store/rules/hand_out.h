@@ -21,9 +21,9 @@ inline bool goes_before(const Execution& a, const Execution& b) {
 // What has become claimable, by the outcome of a verb on one item.
 template <class Item, class Outcome>
 void add_ready(const Item& item, const Outcome& outcome, std::set<ExecutionId>& ready) {
-  for (const Closed& each : outcome.effects.ready) ready.insert(each.id);
+  for (const Changed& each : outcome.effects.ready) ready.insert(each.id);
   if constexpr (std::is_same_v<Item, Submission>) {
-    const bool is_new = outcome.kind == SubmitOutcome::Kind::created && !item.dry_run;
+    const bool is_new = outcome.kind == SubmitOutcome::Kind::created && !item.dry_run && !outcome.claimed;
     if (is_new) ready.insert(outcome.execution.id);
   }
 }
@@ -44,22 +44,27 @@ inline bool may_be_handed_out(const Execution& execution, const QueuePolicies& p
   return execution.kind == Kind::workflow || (!policy.max_running && !policy.rate_limit);
 }
 
+inline bool takes_type(const ClaimRequest& request, const std::string& type) {
+  return request.types.empty() || std::find(request.types.begin(), request.types.end(), type) != request.types.end();
+}
+
 inline bool asks_for(const ClaimRequest& request, const Execution& execution) {
   return (execution.kind == Kind::task ? request.tasks : request.workflows) &&
          request.name_space == execution.name_space &&
-         std::find(request.queues.begin(), request.queues.end(), execution.queue) != request.queues.end();
+         std::find(request.queues.begin(), request.queues.end(), execution.queue) != request.queues.end() &&
+         takes_type(request, execution.type);
 }
 
 // Starts the candidates that a claim waits for, in claim order. Each started one goes to `store`, which saves it and
 // returns the events that a workflow's last turn did not know. Returns what was started.
 template <class StoreIt>
-std::set<ExecutionId> hand_out(Waiters& waiters, std::vector<Execution*> candidates, const QueuePolicies& policies,
-                               Time now, StoreIt store) {
+std::set<ExecutionId> hand_out(WaitingClaims& waiters, std::vector<Execution*> candidates,
+                               const QueuePolicies& policies, Time now, StoreIt store) {
   std::set<ExecutionId> handed;
   std::erase_if(candidates, [&](const Execution* each) { return !may_be_handed_out(*each, policies, now); });
   std::sort(candidates.begin(), candidates.end(),
             [](const Execution* a, const Execution* b) { return goes_before(*a, *b); });
-  if (waiters.join && !candidates.empty()) waiters.join(candidates);
+  if (waiters.more && !candidates.empty()) waiters.more(candidates);
   waiters.outcomes.resize(waiters.requests.size());
   std::vector<PageBudget> budgets(waiters.requests.size());
   for (Execution* candidate : candidates) {
@@ -104,7 +109,7 @@ template <class Outcome>
 void forget_handed(std::vector<Outcome>& outcomes, const std::set<ExecutionId>& handed) {
   if (handed.empty()) return;
   for (Outcome& outcome : outcomes) {
-    std::erase_if(outcome.effects.ready, [&](const Closed& each) { return handed.contains(each.id); });
+    std::erase_if(outcome.effects.ready, [&](const Changed& each) { return handed.contains(each.id); });
   }
 }
 

@@ -27,8 +27,8 @@ inline std::vector<ReturnedPermits> returned_permits(std::span<const Extension> 
   std::map<std::pair<std::string, std::string>, std::int64_t> counts;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (!outcomes[i].ok || extensions[i].lease > Duration(0)) continue;
-    const auto is_it = [&](const Closed& each) { return each.id == extensions[i].token.execution; };
-    for (const std::vector<Closed>* changed : {&outcomes[i].effects.ready, &outcomes[i].effects.closed}) {
+    const auto is_it = [&](const Changed& each) { return each.id == extensions[i].token.execution; };
+    for (const std::vector<Changed>* changed : {&outcomes[i].effects.ready, &outcomes[i].effects.closed}) {
       const auto found = std::find_if(changed->begin(), changed->end(), is_it);
       if (found == changed->end()) continue;
       const bool has_rate = found->kind == Kind::task && policies.of(found->name_space, found->queue).rate_limit;

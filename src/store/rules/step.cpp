@@ -4,6 +4,7 @@
 
 #include "core/reuse.h"
 #include "core/transition.h"
+#include "core/workflow.h"
 #include "store/rules/close.h"
 #include "store/rules/new_execution.h"
 
@@ -15,12 +16,12 @@ void number(Execution& run, Event& event, Time now) {
 }
 
 void announce(const Execution& execution, Effects& effects) {
-  effects.ready.push_back({execution.id, execution.name_space, execution.queue, execution.kind});
+  effects.ready.push_back({execution.id, execution.name_space, execution.queue, execution.kind, execution.type});
   keep_earliest(effects.next_due, execution.due_at());
 }
 
 void wake(Execution& run, Effects& effects, Time now) {
-  if (run.status != Status::suspended) return;
+  if (run.status != Status::suspended || waits_for_resume(run)) return;
   run.status = Status::pending;
   run.run_at = now;
   announce(run, effects);
@@ -46,7 +47,7 @@ bool cancel_open(Rows& rows, Execution& execution, Effects& effects) {
   rows.save(execution);
   keep_earliest(effects.next_due, execution.due_at());
   if (!is_closed(execution.status)) return true;
-  effects.closed.push_back({execution.id, execution.name_space, execution.queue, execution.kind});
+  effects.closed.push_back({execution.id, execution.name_space, execution.queue, execution.kind, execution.type});
   after_close(rows, execution, effects);
   return true;
 }
@@ -119,7 +120,7 @@ Event refused(std::int32_t step, std::string type, std::string message) {
 // The step's key belongs to an earlier execution.
 void meet(Rows& rows, Execution& run, Event& command, SubmitOutcome outcome, std::vector<Event>& outcomes) {
   Execution& owner = outcome.execution;
-  command.status = owner.status;  // stands_for_before()
+  command.status = owner.status;  // is_deduplicated()
   if (outcome.purged) {
     outcomes.push_back(expired(command.step));
   } else if (is_closed(owner.status)) {
@@ -176,7 +177,8 @@ void start_step(Rows& rows, Execution& run, Event& command, Submission submissio
   const bool replaces = submission.reuse == Reuse::replace && step.identity;
   SubmitOutcome outcome = replaces ? submit_replacing(rows, run, submission) : rows.submit(submission);
   command.execution = outcome.execution.id;
-  if (outcome.superseded) effects.closed.push_back({*outcome.superseded, run.name_space, step.queue, step.kind});
+  if (outcome.superseded)
+    effects.closed.push_back({*outcome.superseded, run.name_space, step.queue, step.kind, step.type});
   effects.add(outcome.effects);
 
   if (outcome.kind == SubmitOutcome::Kind::conflict) {
@@ -193,6 +195,63 @@ void start_step(Rows& rows, Execution& run, Event& command, Submission submissio
   } else {
     revive(rows, run, command.step, std::move(outcome.execution), outcomes, effects);
   }
+}
+
+namespace {
+
+// Does something that may change this run as it is stored.
+template <class Work>
+void with_stored(Rows& rows, Execution& run, Work work) {
+  rows.save(run);
+  work();
+  if (auto stored = rows.load(run.id)) {
+    run = *std::move(stored);
+  } else {
+    run.status = Status::cancelled;  // and deleted with that
+  }
+}
+
+Event ended(std::int32_t step, Status status) {
+  Event event;
+  event.kind = Event::Kind::closed;
+  event.step = step;
+  event.status = status;
+  return event;
+}
+
+}  // namespace
+
+void cancel_step(Rows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes, Effects& effects) {
+  const std::int32_t step = cancelled_step(command);
+  for (const Wait& wait : rows.waits_of(run.id)) {
+    if (wait.step != step) continue;
+    rows.erase_wait(run.id, step);
+    outcomes.push_back(ended(step, Status::cancelled));
+    return;
+  }
+  auto own = command.name.empty() ? std::nullopt : rows.load(step_id(run.id, command.name, step));
+  if (!own || is_closed(own->status) || own->parent != run.id) return;
+  with_stored(rows, run, [&] { cancel_open(rows, *own, effects); });
+}
+
+void send_signal(Rows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes, Effects& effects) {
+  ControlRequest request;
+  request.signal = command.name;
+  request.payload = command.value;
+  const std::string workflow_id = command.key.value_or("");
+  const auto id = rows.latest_run(run.name_space, workflow_id);
+  bool is_delivered = false;
+  with_stored(rows, run, [&] {
+    auto target = id ? latest(rows, *id) : std::nullopt;
+    if (!target || is_closed(target->status)) return;
+    effects.add(signal(rows, *std::move(target), request).effects);
+    is_delivered = true;
+  });
+  outcomes.push_back(
+      is_delivered ? ended(command.step, Status::completed)
+      : id         ? refused(command.step, "WorkflowClosed",
+                             fmt::format("the workflow {} is closed: it takes no signals", workflow_id))
+                   : refused(command.step, "WorkflowNotFound", fmt::format("there is no workflow {}", workflow_id)));
 }
 
 void start_wait(Rows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes) {

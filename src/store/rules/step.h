@@ -51,6 +51,15 @@ Execution store_begun(Rows& rows, const Execution& run, const Turn::Start& start
 // The step waits for an execution that was there before.
 void wait_on(Rows& rows, Execution& run, std::int32_t step, const ExecutionId& execution);
 
+// Ends a step of this run that is open: a wait at once, a task or child as by a cancel.
+void cancel_step(Rows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes, Effects& effects);
+
+// Delivers a signal to the workflow that the command names; its outcome says whether it is there.
+void send_signal(Rows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes, Effects& effects);
+
+// The run that this one has come to by now.
+std::optional<Execution> latest(Rows& rows, const ExecutionId& id);
+
 // Begins the wait of a sleep or a signal; a signal that was there already is its outcome.
 void start_wait(Rows& rows, Execution& run, const Event& command, std::vector<Event>& outcomes);
 

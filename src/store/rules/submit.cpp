@@ -3,6 +3,7 @@
 #include "core/reuse.h"
 #include "core/transition.h"
 #include "store/rules/close.h"
+#include "store/rules/hand_out.h"
 #include "store/rules/new_execution.h"
 
 namespace hapax::rules {
@@ -90,7 +91,10 @@ bool is_held(Rows& rows, const LedgerEntry& entry) {
   return !is_abandoned(entry, owner) && is_live(entry, owner, retention(rows, entry, owner), rows.now());
 }
 
-std::optional<SubmitOutcome> find_answer(Rows& rows, const Submission& submission) {
+namespace {
+
+// Its first answer, or that of an owner that stands for it.
+std::optional<SubmitOutcome> find_standing(Rows& rows, const Submission& submission) {
   const LedgerEntry* entry = submission.execution.identity ? rows.entry(submission.execution) : nullptr;
   if (auto first = answer_again(rows, submission, entry)) return first;
   if (!entry || !is_held(rows, *entry)) return std::nullopt;
@@ -100,8 +104,8 @@ std::optional<SubmitOutcome> find_answer(Rows& rows, const Submission& submissio
   return outcome;
 }
 
-SubmitOutcome submit(Rows& rows, const Submission& submission) {
-  if (auto answer = find_answer(rows, submission)) return *std::move(answer);
+SubmitOutcome meet_or_create(Rows& rows, const Submission& submission) {
+  if (auto answer = find_standing(rows, submission)) return *std::move(answer);
   const LedgerEntry* entry = submission.execution.identity ? rows.entry(submission.execution) : nullptr;
   if (entry) {
     // An entry may have said that the id need not be looked up. What is created must certainly be the first of its id.
@@ -117,6 +121,48 @@ SubmitOutcome submit(Rows& rows, const Submission& submission) {
   if (cancels && !submission.dry_run) effects = cancel_owner(rows, before.owner);
   SubmitOutcome outcome = create(rows, submission, &before, before.owner);
   outcome.effects = std::move(effects);
+  return outcome;
+}
+
+bool may_be_claimed_by(const SubmitOutcome& outcome) {
+  using Answer = SubmitOutcome::Kind;
+  return !outcome.purged && (outcome.kind == Answer::created || outcome.kind == Answer::duplicate);
+}
+
+// It was sent before, and runs under the claim that it got then.
+bool is_claimed_by(const Submission::RunHere& run_here, const Execution& execution, Time now) {
+  return execution.status == Status::running && execution.lease_secret == run_here.secret &&
+         execution.lease_expires_at > now;
+}
+
+void claim_here(Rows& rows, const Submission::RunHere& run_here, SubmitOutcome& outcome) {
+  const ExecutionId id = outcome.execution.id;
+  auto execution = rows.load(id);
+  if (!execution || !may_be_handed_out(*execution, rows.policies(), rows.now())) return;
+  start_attempt(*execution, run_here.worker, run_here.secret, run_here.lease, rows.now());
+  rows.save(*execution);
+  std::erase_if(outcome.effects.ready, [&](const Changed& each) { return each.id == id; });
+  outcome.execution = *std::move(execution);
+  outcome.claimed = true;
+}
+
+}  // namespace
+
+std::optional<SubmitOutcome> find_answer(Rows& rows, const Submission& submission) {
+  auto answer = find_standing(rows, submission);
+  if (!answer || !submission.run_here || submission.dry_run || !may_be_claimed_by(*answer)) return answer;
+  if (may_be_handed_out(answer->execution, rows.policies(), rows.now())) return std::nullopt;
+  answer->claimed = is_claimed_by(*submission.run_here, answer->execution, rows.now());
+  return answer;
+}
+
+SubmitOutcome submit(Rows& rows, const Submission& submission) {
+  if (auto answer = find_answer(rows, submission)) return *std::move(answer);
+  SubmitOutcome outcome = meet_or_create(rows, submission);
+  if (submission.run_here && !submission.dry_run && may_be_claimed_by(outcome)) {
+    outcome.claimed = is_claimed_by(*submission.run_here, outcome.execution, rows.now());
+    if (!outcome.claimed) claim_here(rows, *submission.run_here, outcome);
+  }
   return outcome;
 }
 

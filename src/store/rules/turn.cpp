@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
+#include "core/invariant.h"
 #include "core/retry.h"
 #include "core/transition.h"
 #include "store/rules/close.h"
@@ -50,7 +52,7 @@ void save_committed(Rows& rows, Execution& run) {
 // Stores a run that has just been closed, with the event that says so, and notifies all who wait for it.
 void store_closed(Rows& rows, Execution& run, Effects& effects) {
   save_committed(rows, run);
-  effects.closed.push_back({run.id, run.name_space, run.queue, run.kind});
+  effects.closed.push_back({run.id, run.name_space, run.queue, run.kind, run.type});
   after_close(rows, run, effects);
 }
 
@@ -78,7 +80,13 @@ void ask_for_begun(Rows& rows, Execution& run, const Turn& turn, const Turn::Sta
 
 void ask(Rows& rows, Execution& run, const Turn& turn, Effects& effects, bool& news) {
   const std::int64_t before = run.run.events;
+  std::int64_t own = 0;  // events of this turn that are appended
   std::vector<Event> asked, outcomes;
+  const auto append_asked = [&] {
+    append(rows, run, asked);
+    own += std::ssize(asked);
+    asked.clear();
+  };
   auto start = turn.starts.begin();
   for (const Event& event : turn.events) {
     if (!is_command(event.kind)) {
@@ -86,6 +94,7 @@ void ask(Rows& rows, Execution& run, const Turn& turn, Effects& effects, bool& n
       continue;
     }
     Event& command = asked.emplace_back(event);
+    invariant(command.step == run.run.steps + 1, "steps are counted without gaps");
     run.run.steps = command.step;
     if (start != turn.starts.end() && start->step == command.step) {
       if (start->begun) {
@@ -97,12 +106,18 @@ void ask(Rows& rows, Execution& run, const Turn& turn, Effects& effects, bool& n
       if (is_closed(run.status)) return;
     } else if (command.kind == Event::Kind::sleep || command.kind == Event::Kind::wait_signal) {
       start_wait(rows, run, command, outcomes);
+    } else if (command.kind == Event::Kind::cancel_step || command.kind == Event::Kind::send_signal) {
+      const Event acts = command;
+      append_asked();  // what follows from it comes after it
+      const auto act = acts.kind == Event::Kind::cancel_step ? cancel_step : send_signal;
+      act(rows, run, acts, outcomes, effects);
+      if (is_closed(run.status)) return;
     }
   }
-  append(rows, run, asked);
+  append_asked();
   append(rows, run, outcomes);
   // A step that replaces another of this run has an outcome for that one.
-  news = news || !outcomes.empty() || run.run.events - before > std::ssize(asked);
+  news = news || !outcomes.empty() || run.run.events - before > own;
 }
 
 void suspend(Rows& rows, Execution& run, Effects& effects, bool news) {
@@ -170,6 +185,8 @@ void go_on_as(Rows& rows, Execution& run, const Turn::Continued& continued, Effe
   next.lease_secret.reset();
   next.run = RunState();
   next.superseded.reset();
+  next.cancel_requested_at.reset();
+  next.cancel_by.reset();
 
   close_run(run, Status::completed, rows.now());
   run.run.continued_as = next.id;
@@ -197,7 +214,8 @@ void end(Rows& rows, Execution& run, const Turn& turn, Effects& effects, bool ne
     store_closed(rows, run, effects);
   } else if (const auto* failed = std::get_if<Turn::Failed>(&turn.end)) {
     run.error = failed->error;
-    close_run(run, Status::failed, rows.now());
+    const bool is_cancelled = run.cancel_requested_at && failed->error.type == kCancelRequested;
+    close_run(run, is_cancelled ? Status::cancelled : Status::failed, rows.now());
     store_closed(rows, run, effects);
   } else if (const auto* continued = std::get_if<Turn::Continued>(&turn.end)) {
     go_on_as(rows, run, *continued, effects);
@@ -224,7 +242,7 @@ void go_on_from(Rows& rows, const Turn& turn, Effects& effects) {
   if (!may_be_handed_out(*run, rows.policies(), rows.now())) return;
   start_attempt(*run, run->worker, turn.token.next().secret, kLease, rows.now());
   rows.save(*run);
-  std::erase_if(effects.ready, [&](const Closed& each) { return each.id == run->id; });
+  std::erase_if(effects.ready, [&](const Changed& each) { return each.id == run->id; });
 }
 
 // The steps that a worker began within the turn of a run that was closed since: what they did is done, and is kept for
@@ -265,6 +283,7 @@ TurnOutcome commit_turn(Rows& rows, const Turn& turn) {
   if (turn.step) {
     outcome.step = finish_step(rows, turn.token.execution, *turn.step);
     outcome.effects = std::exchange(outcome.step->effects, {});
+    if (turn.token.attempt < 1 || turn.token.attempt == INT32_MAX) return outcome;  // no lease was ever so numbered
     if (outcome.step->accepted) go_on_from(rows, turn, outcome.effects);
   }
   auto run = rows.load(turn.token.execution);

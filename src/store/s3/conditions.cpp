@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/failure.h"
-#include "store/s3/envelope.h"
+#include "store/s3/documents/envelope.h"
 
 namespace hapax {
 

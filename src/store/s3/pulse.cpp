@@ -4,8 +4,8 @@
 
 #include "core/failure.h"
 #include "core/json_writer.h"
-#include "store/s3/envelope.h"
-#include "store/s3/names.h"
+#include "store/s3/documents/envelope.h"
+#include "store/s3/documents/names.h"
 
 namespace hapax::s3 {
 

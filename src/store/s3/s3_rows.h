@@ -5,7 +5,7 @@
 
 #include "store/rules/rows.h"
 #include "store/rules/submit.h"
-#include "store/s3/workspace.h"
+#include "store/s3/transaction/workspace.h"
 
 namespace hapax::s3 {
 

@@ -7,12 +7,12 @@
 #include <type_traits>
 
 #include "store/rules/workflow.h"
-#include "store/s3/activity_objects.h"
-#include "store/s3/format.h"
-#include "store/s3/in_flight.h"
+#include "store/s3/documents/activity_objects.h"
+#include "store/s3/documents/format.h"
 #include "store/s3/pulse.h"
 #include "store/s3/s3_rows.h"
-#include "store/s3/verbs.h"
+#include "store/s3/transaction/in_flight.h"
+#include "store/s3/verbs/verbs.h"
 
 namespace hapax {
 namespace {
@@ -59,9 +59,9 @@ class S3Store final : public Store {
     policies_ = std::move(policies);
   }
 
-  Committers committers() const override { return {.submit = 4}; }
+  Parallelism parallelism() const override { return {.submit = 4}; }
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters&) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, WaitingClaims&) override {
     return changing([&](const Batch& batch) { return s3::submit(batch, submissions); });
   }
   std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override {
@@ -74,10 +74,10 @@ class S3Store final : public Store {
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     return changing([&](const Batch& batch) { return s3::extend(batch, extensions); });
   }
-  std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters&) override {
+  std::vector<FinishOutcome> finish(std::span<const Report> reports, WaitingClaims&) override {
     return changing([&](const Batch& batch) { return s3::finish(batch, reports); });
   }
-  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters&) override {
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, WaitingClaims&) override {
     return one_by_one<TurnOutcome>(turns, [](const Turn& turn) { return turn.token.execution; }, rules::commit_turn);
   }
   std::vector<ControlOutcome> control(std::span<const ControlRequest> requests) override {
@@ -109,6 +109,10 @@ class S3Store final : public Store {
   }
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
     return reading([&](Bucket& bucket) { return s3::history(bucket, run, after, limit); });
+  }
+  std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
+    const auto rules = policies();
+    return reading([&](Bucket& bucket) { return s3::why({bucket, *rules, now()}, name_space, id); });
   }
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override {
     return reading([&](Bucket& bucket) -> std::optional<FoundIdentity> {

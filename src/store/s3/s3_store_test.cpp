@@ -6,9 +6,9 @@
 #include <atomic>
 #include <thread>
 
-#include "store/s3/envelope.h"
+#include "store/s3/documents/envelope.h"
+#include "store/s3/documents/names.h"
 #include "store/s3/memory_objects.h"
-#include "store/s3/names.h"
 #include "support/manual_clock.h"
 #include "support/task.h"
 

@@ -1,5 +1,5 @@
-// Claiming walks the ready index of each queue from its highest priority down, one seek per priority: a task that
-// waits for its time hides none of those behind it, and what is closed is never looked at.
+// Claiming walks the ready index of each type in each queue from its highest priority down, one seek per priority: a
+// task that waits for its time hides none of those behind it, and what is closed or of another type is never looked at.
 
 #include <algorithm>
 #include <deque>
@@ -21,13 +21,82 @@ constexpr std::int64_t kAboveAllPriorities = std::int64_t{std::numeric_limits<st
 
 }  // namespace
 
-// One queue during a claim: its due tasks in order, and what its limits still let through.
-class QueueTurn final : public rules::RunningCounts {
+// What is due of one type in a queue, in order. The place in the list is that of its head.
+class DueTasks {
  public:
-  QueueTurn(Claim& claim, Batch& batch, std::int64_t queue_no, const QueuePolicy& policy, std::int64_t chunk)
-      : claim_(claim), batch_(batch), queue_no_(queue_no), chunk_(chunk), limits_(policy, *this, batch.now) {
+  DueTasks(Claim& claim, Time now, std::int64_t queue_no, std::string type, std::int64_t chunk)
+      : claim_(claim), now_(now), queue_no_(queue_no), type_(std::move(type)), chunk_(chunk) {}
+
+  const Candidate* head() {
+    while (!ended_ && position_ == candidates_.size()) read_on();
+    return ended_ ? nullptr : &candidates_[position_];
+  }
+  void skip() { ++position_; }
+
+  // When the clock alone makes another one due.
+  std::optional<Time> next_at() {
+    std::optional<Time> earliest;
+    std::optional<std::int64_t> priority = kAboveAllPriorities;
+    while ((priority = priority_below(*priority))) {
+      Run run(claim_.next_run_at_);
+      if (run.bind(queue_no_).bind(type_).bind(*priority).bind(now_).next()) keep_earliest(earliest, run.time(0));
+    }
+    return earliest;
+  }
+
+ private:
+  std::optional<std::int64_t> priority_below(std::int64_t priority) {
+    Run run(claim_.next_priority_);
+    if (!run.bind(queue_no_).bind(type_).bind(priority).next()) return std::nullopt;
+    return run.int64(0);
+  }
+
+  // The next chunk of this priority's due tasks, or those of the next priority.
+  void read_on() {
+    if (level_done_) {
+      const auto priority = priority_below(priority_);
+      ended_ = !priority;
+      if (ended_) return;
+      priority_ = *priority;
+      after_ = {};
+      after_.run_at = from_ms(std::numeric_limits<std::int64_t>::min());
+    }
+    candidates_.clear();
+    position_ = 0;
+    Run run(claim_.due_);
+    run.bind(queue_no_).bind(type_).bind(priority_).bind(now_).bind(after_.run_at).bind(after_.id).bind(chunk_);
+    while (run.next()) {
+      candidates_.push_back(
+          {{static_cast<std::int32_t>(priority_), run.time(0), run.bytes<ExecutionId>(1)}, run.int64(2)});
+    }
+    level_done_ = std::ssize(candidates_) < chunk_;
+    if (!candidates_.empty()) after_ = candidates_.back().rank;
+  }
+
+  Claim& claim_;
+  Time now_;
+  std::int64_t queue_no_;
+  std::string type_;
+  std::int64_t chunk_;
+  std::int64_t priority_ = kAboveAllPriorities;
+  bool level_done_ = true, ended_ = false;
+  rules::Rank after_;
+  std::vector<Candidate> candidates_;
+  std::size_t position_ = 0;
+};
+
+// One queue during a claim: its due tasks of the types that are asked for, in order, and what its limits still let
+// through.
+class QueueScan final : public rules::RunningCounts {
+ public:
+  QueueScan(Claim& claim, Batch& batch, std::int64_t queue_no, const std::vector<std::string>& types,
+            const QueuePolicy& policy, std::int64_t chunk)
+      : claim_(claim), batch_(batch), queue_no_(queue_no), limits_(policy, *this, batch.now) {
     if (policy.max_running) running_ = batch.tables.count_running(queue_no);
     if (policy.rate_limit) limits_.set_rate(claim.load_rate(queue_no));
+    for (const std::string& type : types.empty() ? claim.types_in(queue_no) : types) {
+      due_.emplace_back(claim, batch.now, queue_no, type, types.size() == 1 ? chunk : std::min(kChunk, chunk));
+    }
   }
 
   // The first due task that the limits let through, or null.
@@ -36,6 +105,7 @@ class QueueTurn final : public rules::RunningCounts {
     while (!loaded_) {
       const Candidate* candidate = head();
       if (!candidate) return std::nullopt;
+      rank_ = candidate->rank;
       loaded_ = batch_.tables.load_all(candidate->seq);
       const Execution& task = loaded_->execution;
       const bool is_passed_over = task.damaged || rules::is_past_deadline(task, batch_.now);
@@ -47,9 +117,9 @@ class QueueTurn final : public rules::RunningCounts {
       }
       if (!is_passed_over) batch_.tables.park(loaded_->seq);
       loaded_.reset();
-      ++position_;
+      first_->skip();
     }
-    return candidates_[position_].rank;
+    return rank_;
   }
 
   // Of the task that next() gave.
@@ -58,7 +128,7 @@ class QueueTurn final : public rules::RunningCounts {
   // The task that next() gave, which counts as handed out.
   Row take_next() {
     Row row = *std::exchange(loaded_, std::nullopt);
-    ++position_;
+    first_->skip();
     limits_.take(row.execution.concurrency_key);
     return row;
   }
@@ -70,11 +140,7 @@ class QueueTurn final : public rules::RunningCounts {
   // When the clock alone may let another task through.
   std::optional<Time> next_at() {
     std::optional<Time> earliest = limits_.next_permit();
-    std::optional<std::int64_t> priority = kAboveAllPriorities;
-    while ((priority = priority_below(*priority))) {
-      Run run(claim_.next_run_at_);
-      if (run.bind(queue_no_).bind(*priority).bind(batch_.now).next()) keep_earliest(earliest, run.time(0));
-    }
+    for (DueTasks& due : due_) keep_earliest(earliest, due.next_at());
     return earliest;
   }
 
@@ -92,72 +158,62 @@ class QueueTurn final : public rules::RunningCounts {
     loaded_.reset();
   }
 
-  std::optional<std::int64_t> priority_below(std::int64_t priority) {
-    Run run(claim_.next_priority_);
-    if (!run.bind(queue_no_).bind(priority).next()) return std::nullopt;
-    return run.int64(0);
-  }
-
+  // The first of all types, which is at the head of first_.
   const Candidate* head() {
-    while (!ended_ && position_ == candidates_.size()) read_on();
-    return ended_ ? nullptr : &candidates_[position_];
-  }
-
-  // The next chunk of this priority's due tasks, or those of the next priority.
-  void read_on() {
-    if (level_done_) {
-      const auto priority = priority_below(priority_);
-      if (!priority) {
-        end();
-        return;
-      }
-      priority_ = *priority;
-      after_ = {};
-      after_.run_at = from_ms(std::numeric_limits<std::int64_t>::min());
+    const Candidate* first = nullptr;
+    if (ended_) return first;
+    for (DueTasks& due : due_) {
+      const Candidate* candidate = due.head();
+      if (!candidate || (first && !candidate->rank.goes_before(first->rank))) continue;
+      first = candidate;
+      first_ = &due;
     }
-    candidates_.clear();
-    position_ = 0;
-    Run run(claim_.due_);
-    run.bind(queue_no_).bind(priority_).bind(batch_.now).bind(after_.run_at).bind(after_.id).bind(chunk_);
-    while (run.next()) {
-      candidates_.push_back(
-          {{static_cast<std::int32_t>(priority_), run.time(0), run.bytes<ExecutionId>(1)}, run.int64(2)});
-    }
-    level_done_ = std::ssize(candidates_) < chunk_;
-    if (!candidates_.empty()) after_ = candidates_.back().rank;
+    return first;
   }
 
   Claim& claim_;
   Batch& batch_;
   std::int64_t queue_no_;
-  std::int64_t chunk_;
   std::int64_t running_ = 0;
   std::map<std::string, std::int64_t> running_by_key_;
   rules::QueueLimits limits_;
 
-  std::int64_t priority_ = kAboveAllPriorities;
-  bool level_done_ = true, ended_ = false;
-  rules::Rank after_;
-  std::vector<Candidate> candidates_;
-  std::size_t position_ = 0;
-  std::optional<Row> loaded_;  // the candidate at position_, if it may go
+  std::deque<DueTasks> due_;  // by type
+  DueTasks* first_ = nullptr;
+  bool ended_ = false;
+  rules::Rank rank_;           // of the task below
+  std::optional<Row> loaded_;  // the first of all types, if it may go
 };
 
 Claim::Claim(Connection& db)
     : next_priority_(db,
                      "SELECT priority FROM hapax_executions INDEXED BY hapax_ready WHERE status = 0 AND parked = 0"
-                     " AND queue_no = ? AND priority < ? ORDER BY priority DESC LIMIT 1"),
+                     " AND queue_no = ? AND type = ? AND priority < ? ORDER BY priority DESC LIMIT 1"),
       due_(db,
            "SELECT run_at, id, seq FROM hapax_executions INDEXED BY hapax_ready WHERE status = 0 AND parked = 0"
-           " AND queue_no = ? AND priority = ? AND run_at <= ? AND (run_at, id) > (?, ?)"
+           " AND queue_no = ? AND type = ? AND priority = ? AND run_at <= ? AND (run_at, id) > (?, ?)"
            " ORDER BY run_at, id LIMIT ?"),
       next_run_at_(db,
                    "SELECT run_at FROM hapax_executions INDEXED BY hapax_ready WHERE status = 0 AND parked = 0"
-                   " AND queue_no = ? AND priority = ? AND run_at > ? ORDER BY run_at LIMIT 1"),
+                   " AND queue_no = ? AND type = ? AND priority = ? AND run_at > ? ORDER BY run_at LIMIT 1"),
+      next_type_(db,
+                 "SELECT type FROM hapax_executions INDEXED BY hapax_ready WHERE status = 0 AND parked = 0"
+                 " AND queue_no = ? AND type > ? ORDER BY type LIMIT 1"),
       rate_(db, "SELECT full_at_ns, count, per_ms, burst FROM hapax_rates WHERE queue_no = ?"),
       put_rate_(
           db,
           "INSERT OR REPLACE INTO hapax_rates (queue_no, full_at_ns, count, per_ms, burst) VALUES (?, ?, ?, ?, ?)") {}
+
+// One seek for each.
+std::vector<std::string> Claim::types_in(std::int64_t queue_no) {
+  std::vector<std::string> types;
+  for (std::string type;;) {
+    Run run(next_type_);
+    if (!run.bind(queue_no).bind(type).next()) return types;
+    type = run.text(0);
+    types.push_back(type);
+  }
+}
 
 RateState Claim::load_rate(std::int64_t queue_no) {
   Run run(rate_);
@@ -184,21 +240,21 @@ ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
   const std::int64_t chunk = request.queues.size() == 1 && !(request.tasks && request.workflows)
                                  ? std::max<std::int64_t>(limit, 1)
                                  : std::min(kChunk, limit + 1);
-  std::deque<QueueTurn> turns;
-  std::vector<QueueTurn*> queues;
+  std::deque<QueueScan> turns;
+  std::vector<QueueScan*> queues;
   for (const std::string& queue : request.queues) {
     for (const Kind kind : {Kind::task, Kind::workflow}) {
       if (!(kind == Kind::task ? request.tasks : request.workflows)) continue;
       const QueuePolicy* policy = rules::limits_of(batch.policies, request.name_space, queue, kind);
       const auto queue_no = policy ? batch.tables.find_queue(request.name_space, queue, kind) : std::nullopt;
-      if (queue_no) queues.push_back(&turns.emplace_back(*this, batch, *queue_no, *policy, chunk));
+      if (queue_no) queues.push_back(&turns.emplace_back(*this, batch, *queue_no, request.types, *policy, chunk));
     }
   }
 
   ClaimOutcome outcome;
   PageBudget budget;
   while (std::ssize(outcome.executions) < limit) {
-    QueueTurn* first = rules::first_of(queues);
+    QueueScan* first = rules::first_of(queues);
     if (!first) break;
     PageBudget with_next = budget;
     outcome.more = !with_next.take(first->payload_bytes());
@@ -216,14 +272,14 @@ ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
   }
 
   const bool fewer = std::ssize(outcome.executions) < limit;
-  for (QueueTurn& turn : turns) {
+  for (QueueScan& turn : turns) {
     turn.save_rate();
     if (fewer) keep_earliest(outcome.next_at, turn.next_at());
   }
   return outcome;
 }
 
-std::set<ExecutionId> hand_out(Batch& batch, Waiters& waiters, const std::set<ExecutionId>& ready) {
+std::set<ExecutionId> hand_out(Batch& batch, WaitingClaims& waiters, const std::set<ExecutionId>& ready) {
   std::map<ExecutionId, Row> rows;
   std::vector<Execution*> candidates;
   for (const ExecutionId& id : ready) {

@@ -1,9 +1,11 @@
 // What becomes of the store when its files are deleted, replaced or restored while it is open, or kept locked by
 // others.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -78,6 +80,38 @@ class SqlitePlace : public testing::Test {
   std::string path = directory.file("hapax.db"), other = directory.file("other.db");
   ManualClock clock;
 };
+
+// No file of this process may grow while it lives.
+class NoMoreBytes {
+ public:
+  NoMoreBytes() : signal_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit none{0, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~NoMoreBytes() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, signal_);
+  }
+  NoMoreBytes(const NoMoreBytes&) = delete;
+  NoMoreBytes& operator=(const NoMoreBytes&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*signal_)(int);
+};
+
+TEST_F(SqlitePlace, WhatIsThereIsReadWhileNothingCanBeWritten) {
+  auto store = open();
+  submit(*store, Task().id(test_id(1)));
+  {
+    const NoMoreBytes full;
+    for (int n = 0; n < 3; ++n) EXPECT_THROW(submit(*store, Task().id(test_id(2))), Failure);
+    EXPECT_TRUE(store->find("default", test_id(1)));
+  }
+  submit(*store, Task().id(test_id(3)));
+  EXPECT_TRUE(store->find("default", test_id(1)));
+}
 
 TEST_F(SqlitePlace, DeletedFileIsNoticedBeforeAnythingIsAcknowledged) {
   auto store = open();

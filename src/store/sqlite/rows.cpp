@@ -20,7 +20,10 @@ std::string joined(const std::vector<std::string>& parts, std::string_view befor
 // The order of the columns in the table: what finishing reads comes first, what only readers want comes last.
 const auto kState = [](auto&& visit, auto& e) { state_fields(visit, e); };
 const auto kRuling = [](auto&& visit, auto& e) { ruling_fields(visit, e); };
-const auto kTelling = [](auto&& visit, auto& e) { telling_fields(visit, e); };
+const auto kTelling = [](auto&& visit, auto& e) {
+  telling_fields(visit, e);
+  rare_fields(visit, e);
+};
 
 std::string placeholders(std::size_t count) { return joined(std::vector<std::string>(count, "?")); }
 
@@ -72,7 +75,8 @@ const std::string kUpdateExecution = fmt::format(
     joined(columns_of(kState).names, "", " = ?"));
 
 const char* const kSelectAttempts = R"sql(
-SELECT attempt, worker, started_at, ended_at, error_type, error_message, secret, reported, sum
+SELECT attempt, worker, started_at, ended_at, error_type, error_message, error_stack, error_details, secret,
+  reported, sum
 FROM hapax_failed_attempts WHERE seq = ? ORDER BY ordinal)sql";
 
 const char* const kTombstoneColumns =
@@ -107,7 +111,7 @@ void read_state(const Run& run, Row& row) { read_state_columns(run, row); }
 void read_all(const Run& run, Row& row) {
   int column = read_state_columns(run, row);
   Execution& e = row.execution;
-  telling_fields(ReadColumns(run, column), e);
+  kTelling(ReadColumns(run, column), e);
   e.input = run.text(column + 1);
   e.damaged = e.damaged || !matches(run, column, checksum_of_facts(e));
 }
@@ -122,7 +126,7 @@ void bind_new(Run& run, const Row& row) {
   BindColumns bind(run);
   state_fields(bind, e);
   ruling_fields(bind, e);
-  telling_fields(bind, e);
+  kTelling(bind, e);
 }
 
 void bind_state(Run& run, const Row& row, Time now) {

@@ -51,7 +51,7 @@ bool matches(const Run& run, int column, std::uint32_t checksum);
 
 extern const char* const kSelectAttempts;  // of one seq, in order; their checksum is the last column
 AttemptRecord read_attempt(const Run& run);
-constexpr int kAttemptChecksum = 8;
+constexpr int kAttemptChecksum = 10;
 
 // The small number that stands for an idempotency key in its index. Equal keys have equal numbers; not the reverse.
 std::int64_t key_hash(std::string_view key);

@@ -21,9 +21,10 @@ RunTables::RunTables(Connection& db)
               " WHERE e.key_hash = ? AND e.idempotency_key = ? AND e.kind = 1 AND q.name_space = ?"
               " ORDER BY e.created_at DESC, e.id DESC LIMIT 1"),
       steps_(db, "SELECT id FROM hapax_executions INDEXED BY hapax_steps WHERE parent = ? ORDER BY id"),
-      append_(db, "INSERT INTO hapax_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+      append_(db, "INSERT INTO hapax_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
       events_(db,
-              "SELECT no, at, kind, step, name, key, execution, until, status, value, error_type, error_message, sum"
+              "SELECT no, at, kind, step, name, key, execution, until, status, value, error_type, error_message,"
+              " error_stack, error_details, sum"
               " FROM hapax_events WHERE seq = ? AND no > ? ORDER BY no LIMIT ?"),
       erase_events_(db, "DELETE FROM hapax_events WHERE seq = ?"),
       put_wait_(db, "INSERT OR REPLACE INTO hapax_waits (seq, step, signal, until, awaits) VALUES (?, ?, ?, ?, ?)"),

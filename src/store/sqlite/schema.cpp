@@ -32,8 +32,9 @@ CREATE TABLE hapax_queues (
 );
 
 CREATE UNIQUE INDEX hapax_execution_ids ON hapax_executions (id);
-CREATE INDEX hapax_ready ON hapax_executions (queue_no, priority DESC, run_at, id) WHERE status = 0 AND parked = 0;
-CREATE INDEX hapax_parked ON hapax_executions (queue_no, concurrency_key, priority DESC, run_at, id) WHERE parked = 1;
+CREATE INDEX hapax_ready ON hapax_executions (queue_no, type, priority DESC, run_at, id) WHERE status = 0 AND parked = 0;
+CREATE INDEX hapax_parked ON hapax_executions (queue_no, concurrency_key, type, priority DESC, run_at, id)
+  WHERE parked = 1;
 CREATE INDEX hapax_running ON hapax_executions (queue_no, concurrency_key) WHERE status = 1;
 CREATE INDEX hapax_due ON hapax_executions (due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX hapax_closed ON hapax_executions (queue_no, kind, finished_at, id) WHERE finished_at IS NOT NULL;
@@ -59,6 +60,8 @@ CREATE TABLE hapax_failed_attempts (
   ended_at INTEGER NOT NULL,
   error_type TEXT NOT NULL,
   error_message TEXT NOT NULL,
+  error_stack TEXT,
+  error_details TEXT,
   secret BLOB NOT NULL,
   reported INTEGER NOT NULL,
   sum INTEGER NOT NULL,  -- CRC-32C, as of everything below that has one
@@ -161,6 +164,8 @@ CREATE TABLE hapax_events (
   value TEXT,
   error_type TEXT,
   error_message TEXT,
+  error_stack TEXT,
+  error_details TEXT,
   sum INTEGER NOT NULL,
   PRIMARY KEY (seq, no)
 ) WITHOUT ROWID;

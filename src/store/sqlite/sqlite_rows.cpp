@@ -75,7 +75,7 @@ std::optional<SubmitOutcome> SqliteRows::create_new(const Submission& submission
 
 SubmitOutcome SqliteRows::submit(const Submission& submission) {
   forget_held();
-  if (!submission.dry_run) {
+  if (!submission.dry_run && !submission.run_here) {
     if (auto outcome = create_new(submission)) return *std::move(outcome);
   }
   return rules::submit(*this, submission);

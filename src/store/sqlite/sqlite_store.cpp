@@ -11,6 +11,7 @@
 #include "store/rules/workflow.h"
 #include "store/sqlite/activity_tables.h"
 #include "store/sqlite/fair_lock.h"
+#include "store/sqlite/living.h"
 #include "store/sqlite/run_tables.h"
 #include "store/sqlite/session.h"
 #include "store/sqlite/sqlite_rows.h"
@@ -73,7 +74,7 @@ class SqliteStore final : public Store {
 
   bool hands_out() const override { return true; }
 
-  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, Waiters& waiters) override {
+  std::vector<SubmitOutcome> submit(std::span<const Submission> submissions, WaitingClaims& waiters) override {
     return write([&](Batch& batch, WriterSession&) {
       AnswerBudget budget;
       auto outcomes = for_each<SubmitOutcome>(
@@ -100,7 +101,7 @@ class SqliteStore final : public Store {
     });
   }
 
-  std::vector<FinishOutcome> finish(std::span<const Report> reports, Waiters& waiters) override {
+  std::vector<FinishOutcome> finish(std::span<const Report> reports, WaitingClaims& waiters) override {
     return write([&](Batch& batch, WriterSession&) {
       auto outcomes = apply<FinishOutcome>(batch, reports, rules::finish);
       hand_out(batch, reports, outcomes, waiters);
@@ -114,7 +115,7 @@ class SqliteStore final : public Store {
     });
   }
 
-  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, Waiters& waiters) override {
+  std::vector<TurnOutcome> commit_turns(std::span<const Turn> turns, WaitingClaims& waiters) override {
     return write([&](Batch& batch, WriterSession&) {
       auto outcomes = apply<TurnOutcome>(batch, turns, rules::commit_turn);
       hand_out(batch, turns, outcomes, waiters);
@@ -133,7 +134,11 @@ class SqliteStore final : public Store {
   }
 
   SweepOutcome sweep(std::int32_t limit) override {
-    return write([&](Batch& batch, WriterSession& session) { return session.sweep(batch, limit); });
+    DeadWorkers dead(options_.path);
+    auto outcome =
+        write([&](Batch& batch, WriterSession& session) { return session.sweep(batch, limit, dead.names()); });
+    dead.forget();
+    return outcome;
   }
 
   PurgeOutcome purge(std::int32_t limit) override {
@@ -165,6 +170,11 @@ class SqliteStore final : public Store {
 
   std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
     return read([&](Tables& tables) { return sqlite::count(tables, name_space); });
+  }
+
+  std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
+    const auto rules = policies();
+    return read([&](Tables& tables) { return sqlite::why(tables, *rules, name_space, id, clock_.now()); });
   }
 
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override {
@@ -309,9 +319,13 @@ class SqliteStore final : public Store {
   WriterSession& writer() {
     require_in_place(*opened());
     if (writer_ && writer_->tables.connection().broken()) {
-      writer_.reset();
-      const std::lock_guard guard(readers_mutex_);
-      opened_ = std::make_shared<OpenedFile>(OpenedFile{opened_->place.without_log(), opened_->identity});
+      {
+        const std::lock_guard guard(readers_mutex_);
+        opened_ = std::make_shared<OpenedFile>(OpenedFile{opened_->place.without_log(), opened_->identity});
+      }
+      // The broken one is open until another is: the last to close removes the log's index, which a full disk would
+      // not let anybody make again, and nothing could be read either.
+      open_writer();
     }
     if (!writer_) open_writer();
     return *writer_;
@@ -352,7 +366,8 @@ class SqliteStore final : public Store {
 
   // Hands what the items of a verb have made claimable to the waiting claims.
   template <class Item, class Outcome>
-  static void hand_out(Batch& batch, std::span<const Item> items, std::vector<Outcome>& outcomes, Waiters& waiters) {
+  static void hand_out(Batch& batch, std::span<const Item> items, std::vector<Outcome>& outcomes,
+                       WaitingClaims& waiters) {
     if (!waiters.may_be_any()) return;
     forget_handed(outcomes, sqlite::hand_out(batch, waiters, made_ready(items, outcomes)));
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/transition.h"
 #include "store/rules/close.h"
 #include "store/sqlite/sqlite_rows.h"
@@ -19,6 +21,7 @@ Sweep::Sweep(Connection& db)
       next_due_(
           db,
           "SELECT due_at FROM hapax_executions INDEXED BY hapax_due WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1"),
+      running_(db, "SELECT id FROM hapax_executions INDEXED BY hapax_running WHERE status = 1"),
       leased_ahead_(db,
                     "SELECT id, run_in_ms, lease_ms FROM hapax_executions INDEXED BY hapax_running WHERE status = 1"
                     " AND (lease_expires_at > ?1 + lease_ms OR attempt_ends_by > ?1 + timeout_ms"
@@ -65,8 +68,23 @@ void Sweep::recount_ahead(Batch& batch, Effects& effects) {
   batch.tables.handled_clock_set_back();
 }
 
-SweepOutcome Sweep::operator()(Batch& batch, std::int32_t limit) {
+void Sweep::end_leases_of(Batch& batch, const std::vector<std::string>& workers) {
+  std::vector<ExecutionId> ids;
+  {
+    Run run(running_);
+    while (run.next()) ids.push_back(run.bytes<ExecutionId>(0));
+  }
+  for (const ExecutionId& id : ids) {
+    Row row = batch.tables.load_state(id).value();
+    if (std::find(workers.begin(), workers.end(), row.execution.worker) == workers.end()) continue;
+    row.execution.lease_expires_at = std::min(row.execution.lease_expires_at.value_or(batch.now), batch.now);
+    batch.tables.save(row, 0);
+  }
+}
+
+SweepOutcome Sweep::operator()(Batch& batch, std::int32_t limit, const std::vector<std::string>& dead_workers) {
   SweepOutcome outcome;
+  if (!dead_workers.empty()) end_leases_of(batch, dead_workers);
   recount_ahead(batch, outcome.effects);
   std::vector<ExecutionId> ids;
   {

@@ -27,7 +27,7 @@ struct Tables::Statements {
         erase_large(db, "DELETE FROM hapax_large_inputs WHERE seq = ?"),
         erase_attempts(db, "DELETE FROM hapax_failed_attempts WHERE seq = ?"),
         attempts(db, kSelectAttempts),
-        insert_attempt(db, "INSERT INTO hapax_failed_attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+        insert_attempt(db, "INSERT INTO hapax_failed_attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"),
         running(db, "SELECT count(*) FROM hapax_executions INDEXED BY hapax_running WHERE status = 1 AND queue_no = ?"),
         running_with_key(db,
                          "SELECT count(*) FROM hapax_executions INDEXED BY hapax_running"
@@ -36,12 +36,16 @@ struct Tables::Statements {
         unpark(db,
                "UPDATE hapax_executions SET parked = 0 WHERE seq IN (SELECT seq FROM hapax_executions INDEXED BY "
                "hapax_parked"
-               " WHERE parked = 1 AND queue_no = ? AND concurrency_key = ? AND (due_at IS NULL OR due_at > ?)"
+               " WHERE parked = 1 AND queue_no = ? AND concurrency_key = ? AND type = ?"
+               " AND (due_at IS NULL OR due_at > ?)"
                " ORDER BY priority DESC, run_at, id LIMIT ?)"),
         unpark_all(db,
                    "UPDATE hapax_executions SET parked = 0 WHERE seq IN (SELECT seq FROM hapax_executions INDEXED BY "
                    "hapax_parked"
                    " WHERE parked = 1)"),
+        parked_type(db,
+                    "SELECT type FROM hapax_executions INDEXED BY hapax_parked"
+                    " WHERE parked = 1 AND queue_no = ? AND concurrency_key = ? AND type > ? ORDER BY type LIMIT 1"),
         parked_keys(
             db,
             "SELECT DISTINCT queue_no, concurrency_key FROM hapax_executions INDEXED BY hapax_parked WHERE parked = 1"),
@@ -81,7 +85,7 @@ struct Tables::Statements {
   Statement find_queue, insert_queue, queue_name;
   Statement state_by_id, all_by_id, all_by_seq, exists, last_seq;
   Statement insert, insert_large, update, erase, erase_large, erase_attempts, attempts, insert_attempt;
-  Statement running, running_with_key, park, unpark, unpark_all, parked_keys;
+  Statement running, running_with_key, park, unpark, unpark_all, parked_type, parked_keys;
   Statement insert_identity, put_identity, erase_identity, find_identity, find_owner, orphan_identity;
   Statement tombstone, insert_tombstone, erase_tombstone;
   Statement put_report, find_report, forget_reports;
@@ -302,8 +306,17 @@ void Tables::park(std::int64_t seq) { Run(statements_->park).bind(seq).done(); }
 
 void Tables::unpark(std::int64_t queue_no, const std::string& concurrency_key, std::int64_t limit) {
   const std::int64_t free = limit - count_running(queue_no, concurrency_key);
-  // One whose deadline has passed is never claimed: it must not take the slot of the next.
-  if (free > 0) Run(statements_->unpark).bind(queue_no).bind(concurrency_key).bind(now_).bind(free).done();
+  if (free <= 0) return;
+  // Of each type, since nobody may claim the first one's. The claims count the slots again.
+  for (std::string type;;) {
+    {
+      Run run(statements_->parked_type);
+      if (!run.bind(queue_no).bind(concurrency_key).bind(type).next()) return;
+      type = run.text(0);
+    }
+    // One whose deadline has passed is never claimed: it must not take the slot of the next.
+    Run(statements_->unpark).bind(queue_no).bind(concurrency_key).bind(type).bind(now_).bind(free).done();
+  }
 }
 
 void Tables::unpark_all() { Run(statements_->unpark_all).done(); }

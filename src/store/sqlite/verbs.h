@@ -14,7 +14,7 @@
 namespace hapax::sqlite {
 
 // Hands out what has become claimable; gives back what was handed out.
-std::set<ExecutionId> hand_out(Batch& batch, Waiters& waiters, const std::set<ExecutionId>& ready);
+std::set<ExecutionId> hand_out(Batch& batch, WaitingClaims& waiters, const std::set<ExecutionId>& ready);
 
 // Writes something without meaning.
 void write_check(Batch& batch);
@@ -31,12 +31,14 @@ class Claim {
   void take_back(Batch& batch, const ReturnedPermits& permits);
 
  private:
-  friend class QueueTurn;
+  friend class DueTasks;
+  friend class QueueScan;
 
+  std::vector<std::string> types_in(std::int64_t queue_no);  // that anything pending is of
   RateState load_rate(std::int64_t queue_no);
   void save_rate(std::int64_t queue_no, const RateState& rate);
 
-  Statement next_priority_, due_, next_run_at_, rate_, put_rate_;
+  Statement next_priority_, due_, next_run_at_, next_type_, rate_, put_rate_;
 };
 
 class Requests {
@@ -52,13 +54,15 @@ class Requests {
 class Sweep {
  public:
   explicit Sweep(Connection& connection);
-  SweepOutcome operator()(Batch& batch, std::int32_t limit);
+  // Of workers that are dead, leases end now.
+  SweepOutcome operator()(Batch& batch, std::int32_t limit, const std::vector<std::string>& dead_workers = {});
 
  private:
+  void end_leases_of(Batch& batch, const std::vector<std::string>& workers);
   void recount_ahead(Batch& batch, Effects& effects);
   void recount_found(Batch& batch, Statement& statement, Effects& effects);
 
-  Statement due_, next_due_, leased_ahead_, delayed_ahead_;
+  Statement due_, next_due_, running_, leased_ahead_, delayed_ahead_;
   std::optional<Time> repaired_at_;  // when parked executions were last looked over
 };
 
@@ -78,6 +82,8 @@ class Purge {
 Inspection inspect(Tables& tables, const std::string& from, std::int32_t limit);
 Page list(Tables& tables, const ListFilter& filter);
 std::vector<QueueCount> count(Tables& tables, const std::optional<std::string>& name_space);
+std::optional<Why> why(Tables& tables, const QueuePolicies& policies, const std::string& name_space,
+                       const ExecutionId& id, Time now);
 std::optional<FoundIdentity> find_identity(Tables& tables, const QueuePolicies& policies, const IdentityHash& hash,
                                            Time now);
 std::vector<SettingDocument> settings(Tables& tables);

@@ -68,6 +68,23 @@ ControlOutcome World::cancel(Execution& target) {
   return outcome;
 }
 
+// The code is told, and may answer; after the grace it is closed in any case.
+ControlOutcome World::ask_to_cancel(Execution& run, const ControlRequest& request) {
+  ControlOutcome outcome = begin(run);
+  if (is_closed(run.status) || run.cancel_requested_at) return outcome;
+  run.cancel_requested_at = now;
+  if (request.grace) run.cancel_by = now + *request.grace;
+  Event event;
+  event.kind = Event::Kind::cancel_requested;
+  event.value = request.payload;
+  append(run, event);
+  wake(run, outcome.effects);
+  keep_earliest(outcome.effects.next_due, due_at(run));
+  outcome.changed = true;
+  outcome.status = run.status;
+  return outcome;
+}
+
 // A failed task gets new attempts.
 ControlOutcome World::retry(Execution& target) {
   if (target.kind == Kind::workflow) return resume(target);
@@ -216,6 +233,17 @@ bool is_wait(const Event& event) { return event.kind == Event::Kind::sleep || ev
 
 ControlOutcome World::resume(Execution& run) {
   ControlOutcome outcome = begin(run);
+  if (waits_for_resume(run)) {  // its turn is handed out again
+    run.run.stuck = 0;
+    run.error.reset();
+    Event resumed;
+    resumed.kind = Event::Kind::resumed;
+    append(run, resumed);
+    wake(run, outcome.effects);
+    outcome.changed = true;
+    outcome.status = run.status;
+    return outcome;
+  }
   if (!is_closed(run.status) || run.status == Status::completed) return outcome;
   if (!takes_identity(*this, run, outcome)) return outcome;
 
@@ -241,6 +269,8 @@ ControlOutcome World::resume(Execution& run) {
       start_wait(run, command, outcomes);
     } else if (command.execution) {
       wait_again_for(*this, run, command, outcomes, outcome.effects);
+    } else if (command.kind == Event::Kind::send_signal) {
+      send_signal(run, command, outcomes, outcome.effects);
     }
   }
   Event resumed;
@@ -388,17 +418,25 @@ ControlOutcome answer_again(const KeyedRequest& before, const ControlRequest& re
   return outcome;
 }
 
+}  // namespace
+
+Execution* World::latest_run(const std::string& name_space, const std::string& workflow_id) {
+  Execution* found = nullptr;
+  for (auto& [id, each] : executions) {
+    if (each.kind != Kind::workflow || each.name_space != name_space || each.idempotency_key != workflow_id) continue;
+    if (!found || each.created_at >= found->created_at) found = &each;
+  }
+  return latest(*this, found);
+}
+
+namespace {
+
 Execution* find_target(World& world, const ControlRequest& request) {
   Execution* target = nullptr;
   if (!request.workflow_id) {
     target = world.find(request.target);
   } else {
-    for (auto& [id, each] : world.executions) {
-      if (each.kind != Kind::workflow || each.name_space != request.name_space) continue;
-      if (each.idempotency_key != request.workflow_id) continue;
-      if (!target || each.created_at >= target->created_at) target = &each;
-    }
-    target = latest(world, target);
+    target = world.latest_run(request.name_space, *request.workflow_id);
   }
   return target && target->name_space == request.name_space ? target : nullptr;
 }
@@ -408,6 +446,7 @@ ControlOutcome run_operation(World& world, const ControlRequest& request) {
   const bool is_task = target && target->kind == Kind::task;
   switch (request.action) {
     case ControlRequest::Action::cancel:
+      if (target && !is_task && request.asks) return world.ask_to_cancel(*target, request);
       if (target) return world.cancel(*target);
       break;
     case ControlRequest::Action::retry:

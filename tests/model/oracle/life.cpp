@@ -62,8 +62,8 @@ bool World::is_current(const Execution& execution, const LeaseToken& token) {
 }
 
 bool World::was_reported(const Execution& execution, const LeaseToken& token) {
-  if (execution.status != Status::running && execution.attempt == token.attempt &&
-      execution.lease_secret == token.secret) {
+  const bool is_latest = execution.attempt == token.attempt || execution.attempt + 1 == token.attempt;  // snoozed
+  if (execution.status != Status::running && is_latest && execution.lease_secret == token.secret) {
     return true;
   }
   for (const AttemptRecord& record : execution.failed_attempts) {
@@ -75,7 +75,8 @@ bool World::was_reported(const Execution& execution, const LeaseToken& token) {
 // Spec 3, cancel: pending: at once. Running: the worker hears of it, and has the grace. A turn has no effects of its
 // own, so a workflow is closed at once, running or not.
 bool World::request_cancel(Execution& execution) {
-  if (is_closed(execution.status) || execution.cancel_requested_at) return false;
+  if (is_closed(execution.status)) return false;
+  if (execution.cancel_requested_at && execution.kind == Kind::task) return false;
   execution.cancel_requested_at = now;
   if (execution.status == Status::running && execution.kind == Kind::task) {
     execution.cancel_by = now + policy(execution.name_space, execution.queue).cancel_grace;
@@ -84,6 +85,10 @@ bool World::request_cancel(Execution& execution) {
   if (execution.status == Status::running) execution.lease_secret.reset();
   close(execution, Status::cancelled);
   return true;
+}
+
+bool World::waits_for_resume(const Execution& run) {
+  return run.status == Status::suspended && run.run.stuck > 0 && run.error && run.error->type == "WorkerLost";
 }
 
 bool World::cancel_open(Execution& execution, Effects& effects) {

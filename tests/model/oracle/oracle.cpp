@@ -146,7 +146,8 @@ std::vector<ClaimOutcome> Oracle::hand_out(const HandOut& step) {
                      for (const Submission& submission : submissions) {
                        const SubmitOutcome outcome = world_.submit(submission);
                        note(outcome.effects);
-                       const bool is_stored = outcome.kind == SubmitOutcome::Kind::created && !submission.dry_run;
+                       const bool is_stored =
+                           outcome.kind == SubmitOutcome::Kind::created && !submission.dry_run && !outcome.claimed;
                        if (is_stored) ready.push_back(outcome.execution.id);
                      }
                    },

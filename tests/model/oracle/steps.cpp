@@ -10,7 +10,7 @@ void World::append(Execution& run, Event event) {
 }
 
 void World::wake(Execution& run, Effects& effects) {
-  if (run.status != Status::suspended) return;
+  if (run.status != Status::suspended || waits_for_resume(run)) return;
   run.status = Status::pending;
   run.run_at = now;
   announce(run, effects);
@@ -84,7 +84,7 @@ void World::start_step(const ExecutionId& run_id, Event& command, Submission sub
   const SubmitOutcome met = submit(submission);
   command.execution = met.execution.id;
   command.status.reset();
-  if (met.superseded) effects.closed.push_back({*met.superseded, step.name_space, step.queue, step.kind});
+  if (met.superseded) effects.closed.push_back({*met.superseded, step.name_space, step.queue, step.kind, step.type});
   effects.add(met.effects);
 
   const Status status = met.execution.status;

@@ -183,8 +183,21 @@ void World::give_identity(const Execution& execution) {
   entry.tombstone.reset();
 }
 
+// Spec 3, submit and run here. What comes again finds the claim that it got, while its lease lasts.
+void World::claim_here(const Submission& submission, SubmitOutcome& outcome) {
+  const Submission::RunHere& here = *submission.run_here;
+  Execution* execution = find(outcome.execution.id);
+  if (submission.dry_run || outcome.purged || !execution) return;
+  if (outcome.kind != SubmitOutcome::Kind::created && outcome.kind != SubmitOutcome::Kind::duplicate) return;
+  if (may_be_handed_out(*execution)) start(*execution, here.worker, here.secret, here.lease);
+  outcome.execution = *execution;
+  outcome.claimed = execution->status == Status::running && execution->lease_secret == here.secret &&
+                    now < *execution->lease_expires_at;
+}
+
 SubmitOutcome World::submit(const Submission& submission) {
   SubmitOutcome outcome = decide_and_do(*this, submission);
+  if (submission.run_here) claim_here(submission, outcome);
   if (submission.brief && outcome.kind == SubmitOutcome::Kind::conflict && !outcome.purged) {
     Execution& other = outcome.execution;  // a conflict never tells the other's payload
     other.input.clear();

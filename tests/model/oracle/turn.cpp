@@ -130,6 +130,8 @@ void continue_as_new(World& world, Execution& run, const Turn::Continued& contin
   next.worker.clear();
   next.lease_secret.reset();
   next.superseded.reset();
+  next.cancel_requested_at.reset();
+  next.cancel_by.reset();
   next.run = RunState();
 
   run.run.continued_as = next.id;
@@ -156,10 +158,53 @@ void continue_as_new(World& world, Execution& run, const Turn::Continued& contin
   close_run(world, run, Status::completed, effects);
 }
 
+Event ended_step(std::int32_t step, Status status) {
+  Event event;
+  event.kind = Event::Kind::closed;
+  event.step = step;
+  event.status = status;
+  return event;
+}
+
+// Spec 4: a timer, a wait for a signal, a task or a child. An abandoned wait swallows no signal.
+void cancel_step(World& world, const Execution& run, const Event& command, std::vector<Event>& outcomes,
+                 Effects& effects) {
+  const std::int32_t step = std::stoi(command.value.value_or("0"));
+  if (world.waits.erase({run.id, step}) > 0) {
+    outcomes.push_back(ended_step(step, Status::cancelled));
+    return;
+  }
+  Execution* own = command.name.empty() ? nullptr : world.find(step_id(run.id, command.name, step));
+  if (own && own->parent == run.id) world.cancel_open(*own, effects);
+}
+
+}  // namespace
+
+void World::send_signal(const Execution& run, const Event& command, std::vector<Event>& outcomes, Effects& effects) {
+  ControlRequest request;
+  request.name_space = run.name_space;
+  request.workflow_id = command.key;
+  request.signal = command.name;
+  request.payload = command.value;
+  Execution* target = latest_run(run.name_space, *command.key);
+  if (!target) {
+    outcomes.push_back(failed_outcome(command.step, "WorkflowNotFound", "there is no workflow " + *command.key));
+  } else if (is_closed(target->status)) {
+    outcomes.push_back(failed_outcome(command.step, "WorkflowClosed",
+                                      "the workflow " + *command.key + " is closed: it takes no signals"));
+  } else {
+    effects.add(signal(*target, request).effects);
+    outcomes.push_back(ended_step(command.step, Status::completed));
+  }
+}
+
+namespace {
+
 // Starts what the turn asks for. The run may be closed by that: one of its steps may replace it.
 void ask(World& world, Execution*& run, const Turn& turn, Effects& effects, bool& news) {
   const ExecutionId id = run->id;
   const std::int64_t before = run->run.events;
+  std::int64_t own = 0;  // events of this turn, appended so far
   std::vector<Event> asked, outcomes;
   for (const Event& event : turn.events) {
     if (!is_command(event.kind)) {
@@ -183,9 +228,20 @@ void ask(World& world, Execution*& run, const Turn& turn, Effects& effects, bool
       if (!run || is_closed(run->status)) return;
     } else if (event.kind == Event::Kind::sleep || event.kind == Event::Kind::wait_signal) {
       world.start_wait(*run, event, outcomes);
+    } else if (event.kind == Event::Kind::cancel_step || event.kind == Event::Kind::send_signal) {
+      for (const Event& each : asked) world.append(*run, each);
+      own += std::ssize(asked);
+      asked.clear();
+      if (event.kind == Event::Kind::cancel_step) {
+        cancel_step(world, *run, event, outcomes, effects);
+      } else {
+        world.send_signal(*run, event, outcomes, effects);
+      }
+      run = world.find(id);
+      if (!run || is_closed(run->status)) return;
     }
   }
-  const bool was_told = run->run.events > before;  // a step that this turn replaced
+  const bool was_told = run->run.events > before + own;  // a step that this turn replaced or cancelled
   for (const Event& event : asked) world.append(*run, event);
   for (const Event& event : outcomes) world.append(*run, event);
   news = news || was_told || !outcomes.empty();
@@ -216,8 +272,11 @@ Status commit(World& world, Execution* run, const Turn& turn, Effects& effects) 
   }
   if (const auto* failed = std::get_if<Turn::Failed>(&turn.end)) {
     run->error = failed->error;
-    close_run(world, *run, Status::failed, effects);
-    return Status::failed;
+    // Code that does not answer a requested cancel is cancelled by it.
+    const bool is_cancelled = run->cancel_requested_at && failed->error.type == "CancelRequested";
+    const Status status = is_cancelled ? Status::cancelled : Status::failed;
+    close_run(world, *run, status, effects);
+    return status;
   }
   if (const auto* continued = std::get_if<Turn::Continued>(&turn.end)) {
     continue_as_new(world, *run, *continued, effects);

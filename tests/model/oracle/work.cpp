@@ -52,6 +52,7 @@ Time next_permit(const Bucket& bucket) {
 struct Lane {
   QueueKey queue;
   Kind kind = Kind::task;
+  std::vector<std::string> types;      // that the claim asks for; empty: any
   std::optional<Time> next_permit_at;  // set once the rate limit holds it back
 };
 
@@ -65,11 +66,15 @@ std::int64_t count_running(const World& world, const Lane& lane, const std::stri
   return running;
 }
 
+bool is_of(const Execution& execution, const std::vector<std::string>& types) {
+  return types.empty() || std::count(types.begin(), types.end(), execution.type) > 0;
+}
+
 std::vector<Execution*> pending_in(World& world, const Lane& lane) {
   std::vector<Execution*> pending;
   for (auto& [id, each] : world.executions) {
     const bool is_here = QueueKey(each.name_space, each.queue) == lane.queue && each.kind == lane.kind;
-    if (is_here && each.status == Status::pending) pending.push_back(&each);
+    if (is_here && each.status == Status::pending && is_of(each, lane.types)) pending.push_back(&each);
   }
   std::sort(pending.begin(), pending.end(), [](const Execution* a, const Execution* b) { return goes_first(*a, *b); });
   return pending;
@@ -125,6 +130,7 @@ void hand_to(World& world, const ClaimRequest& request, Execution& execution, Cl
 bool asks_for(const ClaimRequest& request, const Execution& execution) {
   if (request.name_space != execution.name_space) return false;
   if (execution.kind == Kind::task ? !request.tasks : !request.workflows) return false;
+  if (!is_of(execution, request.types)) return false;
   return std::count(request.queues.begin(), request.queues.end(), execution.queue) > 0;
 }
 
@@ -134,8 +140,8 @@ ClaimOutcome World::claim(const ClaimRequest& request) {
   std::vector<Lane> lanes;
   for (const std::string& queue : request.queues) {
     if (policy(request.name_space, queue).paused) continue;
-    if (request.tasks) lanes.push_back({{request.name_space, queue}, Kind::task, {}});
-    if (request.workflows) lanes.push_back({{request.name_space, queue}, Kind::workflow, {}});
+    if (request.tasks) lanes.push_back({{request.name_space, queue}, Kind::task, request.types, {}});
+    if (request.workflows) lanes.push_back({{request.name_space, queue}, Kind::workflow, request.types, {}});
   }
   ClaimOutcome outcome;
   while (std::ssize(outcome.executions) < request.limit) {
@@ -189,6 +195,31 @@ std::vector<ClaimOutcome> World::hand_out(std::vector<ExecutionId> ready, const 
 
 // ---- heartbeats
 
+namespace {
+
+// The last progress counts; log lines are added to those of the same attempt. The generator sends short ones.
+void take_notes(Execution& execution, const Extension& extension) {
+  if (!extension.progress && extension.log.empty()) return;
+  const std::string attempt = "{\"attempt\":" + std::to_string(execution.attempt);
+  std::string lines, progress;
+  if (execution.notes && execution.notes->starts_with(attempt + ",")) {
+    const std::string& notes = *execution.notes;
+    const auto between = [&](const std::string& from, const std::string& to) {
+      const auto start = notes.find(from);
+      if (start == std::string::npos) return std::string();
+      return notes.substr(start + from.size(), notes.find(to, start) - start - from.size());
+    };
+    lines = between("\"log\":[", "]");
+    progress = between("\"progress\":", "}");
+  }
+  for (const std::string& line : extension.log) lines += (lines.empty() ? "\"" : ",\"") + line + "\"";
+  if (extension.progress) progress = *extension.progress;
+  execution.notes = attempt + (lines.empty() ? "" : ",\"log\":[" + lines + "]") +
+                    (progress.empty() ? "" : ",\"progress\":" + progress) + "}";
+}
+
+}  // namespace
+
 ExtendOutcome World::extend(const Extension& extension) {
   ExtendOutcome outcome;
   Execution* execution = find(extension.token.execution);
@@ -196,6 +227,7 @@ ExtendOutcome World::extend(const Extension& extension) {
   if (!extension.name_space.empty() && extension.name_space != execution->name_space) return outcome;
   outcome.ok = true;
   outcome.cancel_requested = execution->cancel_requested_at.has_value();
+  if (execution->kind == Kind::task) take_notes(*execution, extension);
   if (extension.lease > Duration(0)) {
     execution->lease_expires_at = now + extension.lease;
     outcome.lease_expires_at = execution->lease_expires_at;
@@ -207,7 +239,7 @@ ExtendOutcome World::extend(const Extension& extension) {
   execution->lease_secret.reset();
   execution->lease_expires_at.reset();
   execution->attempt_ends_by.reset();
-  if (!execution->cancel_requested_at) {
+  if (!execution->cancel_requested_at || execution->kind == Kind::workflow) {
     execution->status = Status::pending;
     outcome.effects.ready.push_back(changed(*execution));
     return outcome;
@@ -229,6 +261,19 @@ void apply_report(World& world, Execution& task, const Report& report) {
     world.close(task, Status::completed);
     return;
   }
+  // Again later, without costing an attempt.
+  if (const auto* snoozed = std::get_if<Report::Snoozed>(&report.outcome)) {
+    --task.attempt;
+    task.lease_expires_at.reset();
+    task.attempt_ends_by.reset();
+    task.status = Status::pending;
+    if (task.cancel_requested_at) {
+      world.close(task, Status::cancelled);
+    } else {
+      task.run_at = world.now + snoozed->by;
+    }
+    return;
+  }
   const auto& failed = std::get<Report::Failed>(report.outcome);
   world.end_attempt(task, failed.error, true);
   if (task.cancel_requested_at) {
@@ -236,6 +281,11 @@ void apply_report(World& world, Execution& task, const Report& report) {
   } else if (failed.retryable && task.attempt < task.attempt_limit) {
     task.status = Status::pending;
     task.run_at = world.now + world.backoff(task, task.attempt);
+    // The next attempt does not begin before the time that the error asks for.
+    if (failed.retry_after) {
+      const auto* after = std::get_if<Duration>(&*failed.retry_after);
+      task.run_at = std::max(task.run_at, after ? world.now + *after : std::get<Time>(*failed.retry_after));
+    }
   } else {
     world.close(task, Status::failed);
   }
@@ -246,6 +296,10 @@ bool repeats(const Execution& task, const Report& report) {
   if (const auto* completed = std::get_if<Report::Completed>(&report.outcome)) {
     return task.status == Status::completed && task.attempt == report.token.attempt && task.result == completed->result;
   }
+  // The token of a snooze is known until the next attempt begins.
+  const bool was_snoozed = task.attempt + 1 == report.token.attempt;
+  if (std::holds_alternative<Report::Snoozed>(report.outcome)) return was_snoozed;
+  if (was_snoozed) return false;
   const AttemptError& error = std::get<Report::Failed>(report.outcome).error;
   for (const AttemptRecord& record : task.failed_attempts) {
     if (record.reported && record.attempt == report.token.attempt && record.error == error) return true;
@@ -258,7 +312,8 @@ bool says_the_same(const Report& a, const Report& b) {
   if (const auto* completed = std::get_if<Report::Completed>(&a.outcome)) {
     return completed->result == std::get<Report::Completed>(b.outcome).result;
   }
-  return std::get<Report::Failed>(a.outcome).error == std::get<Report::Failed>(b.outcome).error;
+  const auto* failed = std::get_if<Report::Failed>(&a.outcome);
+  return failed && failed->error == std::get<Report::Failed>(b.outcome).error;
 }
 
 // What the report was that closed this execution, if a report did.
@@ -291,6 +346,12 @@ FinishOutcome accepted(const Execution& task) {
   return outcome;
 }
 
+FinishOutcome accepted(const Execution& task, const Report& report) {
+  FinishOutcome outcome = accepted(task);
+  outcome.snoozed = std::holds_alternative<Report::Snoozed>(report.outcome);
+  return outcome;
+}
+
 // Ten minutes, although the execution is deleted earlier.
 void remember_report(World& world, const Execution& deleted) {
   const Time until = *deleted.finished_at + std::chrono::minutes(10);
@@ -314,10 +375,10 @@ FinishOutcome World::finish(const Report& report) {
   }
   if (task->kind == Kind::workflow || is_foreign(task->name_space)) return {};
   if (!is_current(*task, report.token)) {
-    return was_reported(*task, report.token) && repeats(*task, report) ? accepted(*task) : FinishOutcome();
+    return was_reported(*task, report.token) && repeats(*task, report) ? accepted(*task, report) : FinishOutcome();
   }
   apply_report(*this, *task, report);
-  FinishOutcome outcome = accepted(*task);
+  FinishOutcome outcome = accepted(*task, report);
   if (!is_closed(task->status)) return outcome;
   outcome.purged = settle(task->id, outcome.effects);
   if (outcome.purged) remember_report(*this, *outcome.purged);
@@ -331,6 +392,14 @@ namespace {
 // Spec 3: lease expiry, timeout per attempt, deadline over all, the grace of a cancel. True if it changed anything.
 bool expire(World& world, Execution& execution) {
   const Time now = world.now;
+  const bool is_run = execution.kind == Kind::workflow;
+  // It was asked to end, and its grace is over.
+  if (is_run && !is_closed(execution.status) && has_passed(execution.cancel_by, now)) {
+    execution.error = AttemptError{"CancelGraceExceeded", "the workflow did not end within the grace of the cancel"};
+    execution.lease_secret.reset();
+    world.close(execution, Status::cancelled);
+    return true;
+  }
   if (execution.status != Status::running) {
     if (is_closed(execution.status) || !has_passed(execution.deadline_at, now)) return false;
     execution.error = AttemptError{"DeadlineExceeded", "the deadline passed before it was done"};
@@ -355,8 +424,22 @@ bool expire(World& world, Execution& execution) {
     execution.lease_secret.reset();
     execution.lease_expires_at.reset();
     execution.attempt_ends_by.reset();
-    execution.status = Status::pending;
-    execution.run_at = now;
+    const auto& committed = execution.run.committed;
+    const std::int32_t lost = execution.attempt - (committed.empty() ? 0 : committed.back().attempt);
+    if (lost % 3 != 0) {
+      execution.status = Status::pending;
+      execution.run_at = now;
+      return true;
+    }
+    // Three workers in a row died with it: it waits for somebody to resume it.
+    execution.status = Status::suspended;
+    ++execution.run.stuck;
+    execution.error = AttemptError{
+        "WorkerLost", "3 workers in a row died during the same turn, the last one was " + execution.worker};
+    Event stuck;
+    stuck.kind = Event::Kind::stuck;
+    stuck.error = execution.error;
+    world.append(execution, stuck);
     return true;
   }
   if (is_timeout) {
@@ -395,6 +478,7 @@ SweepOutcome World::sweep(std::int32_t limit) {
     Execution& execution = executions.at(id);
     if (expire(*this, execution)) {
       const bool closed = is_closed(execution.status);
+      if (World::waits_for_resume(execution)) continue;
       (closed ? outcome.effects.closed : outcome.effects.ready).push_back(changed(execution));
       if (closed) settle(id, outcome.effects);
     } else if (execution.status == Status::suspended) {

@@ -9,7 +9,7 @@ void keep_earliest(std::optional<Time>& earliest, const std::optional<Time>& tim
 }
 
 Changed changed(const Execution& execution) {
-  return {execution.id, execution.name_space, execution.queue, execution.kind};
+  return {execution.id, execution.name_space, execution.queue, execution.kind, execution.type};
 }
 
 Execution* World::find(const ExecutionId& id) {
@@ -31,8 +31,9 @@ Duration World::retention(const std::string& name_space, const std::string& queu
 
 std::optional<Time> World::due_at(const Execution& execution) {
   std::optional<Time> due;
+  if (execution.kind == Kind::workflow && !is_closed(execution.status)) keep_earliest(due, execution.cancel_by);
   switch (execution.status) {
-    case Status::pending: return execution.deadline_at;
+    case Status::pending: keep_earliest(due, execution.deadline_at); return due;
     case Status::running:
       keep_earliest(due, execution.deadline_at);
       keep_earliest(due, execution.lease_expires_at);

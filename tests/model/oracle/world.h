@@ -77,6 +77,7 @@ struct World {
   bool is_current(const Execution& execution, const LeaseToken& token);
   bool was_reported(const Execution& execution, const LeaseToken& token);
   bool request_cancel(Execution& execution);
+  static bool waits_for_resume(const Execution& run);
   bool cancel_open(Execution& execution, Effects& effects);
   void announce(const Execution& execution, Effects& effects);
   // What follows from the closing of an execution. Gives what was deleted because its queue retains nothing.
@@ -88,6 +89,7 @@ struct World {
   bool is_live(const LedgerEntry& entry);
   std::optional<Time> dies_at(const LedgerEntry& entry);
   void give_identity(const Execution& execution);
+  void claim_here(const Submission& submission, SubmitOutcome& outcome);
   SubmitOutcome submit(const Submission& submission);
 
   // ---- spec 3: running tasks (work.cpp)
@@ -109,13 +111,16 @@ struct World {
   void start_wait(Execution& run, const Event& command, std::vector<Event>& outcomes);
   void revive(const ExecutionId& run, std::int32_t step, Execution& closed, std::vector<Event>& outcomes,
               Effects& effects);
+  void send_signal(const Execution& run, const Event& command, std::vector<Event>& outcomes, Effects& effects);
   bool fire_due(Execution& run);
   void wake_due(Execution& run, Effects& effects);
   TurnOutcome commit_turn(const Turn& turn);
 
   // ---- spec 5: control operations (control.cpp)
+  Execution* latest_run(const std::string& name_space, const std::string& workflow_id);
   ControlOutcome control(const ControlRequest& request);
   ControlOutcome cancel(Execution& target);
+  ControlOutcome ask_to_cancel(Execution& run, const ControlRequest& request);
   ControlOutcome retry(Execution& target);
   ControlOutcome resume(Execution& run);
   ControlOutcome fork(const ExecutionId& old, const ControlRequest& request);

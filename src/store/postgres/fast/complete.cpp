@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "store/postgres/sealed.h"
+#include "store/postgres/tables/sealed.h"
 
 namespace hapax::postgres::fast {
 
@@ -23,6 +23,8 @@ std::string complete_sql(By by) {
       {"attempt_ends_by", "NULL"},
       {"error_type", "NULL"},
       {"error_message", "NULL"},
+      {"error_stack", "NULL"},
+      {"error_details", "NULL"},
       {"result", "d.reported"},
   };
   std::string values;
@@ -42,16 +44,16 @@ done AS (
 kept AS (INSERT INTO closed ({1}) SELECT {2} FROM done d, t)
 SELECT t.now, d.id, d.queue_no FROM t LEFT JOIN done d ON true)sql",
                      static_cast<int>(Status::running), names(state_rows().columns), values,
-                     by == By::spot ? "$7::tid[]) AS g (id, attempt, secret, reported, spot)"
-                                    : "$7::bytea[]) AS g (id, attempt, secret, reported, name_space), " +
-                                          lookup_place("open", "id", "g.id", "s"),
-                     by == By::spot ? "o.ctid = g.spot AND (o.id = g.id) IS TRUE"
-                                    : "o.ctid = s.place AND (g.name_space IS NULL OR g.name_space ="
-                                      " (SELECT q.name_space FROM queues q WHERE q.queue_no = o.queue_no))");
+                     by == By::location ? "$7::tid[]) AS g (id, attempt, secret, reported, location)"
+                                        : "$7::bytea[]) AS g (id, attempt, secret, reported, name_space), " +
+                                              lookup_place("open", "id", "g.id", "s"),
+                     by == By::location ? "o.ctid = g.location AND (o.id = g.id) IS TRUE"
+                                        : "o.ctid = s.place AND (g.name_space IS NULL OR g.name_space ="
+                                          " (SELECT q.name_space FROM queues q WHERE q.queue_no = o.queue_no))");
 }
 
 const Statement kComplete{"complete", complete_sql(By::id)};
-const Statement kCompleteAt{"complete_at", complete_sql(By::spot)};
+const Statement kCompleteAt{"complete_at", complete_sql(By::location)};
 
 bool may_complete(const Report& report) {
   const bool has_run = is_step_id(report.token.execution);  // which is to be told
@@ -63,17 +65,17 @@ bool may_complete(const Report& report) {
 std::vector<std::size_t> complete(Runner& runner, By by, std::span<const Report> reports,
                                   const std::vector<std::size_t>& items, std::vector<FinishOutcome>& outcomes) {
   std::map<ExecutionId, std::size_t> tried;  // in the order in which all transactions lock executions
-  std::map<ExecutionId, Spot> spots;
+  std::map<ExecutionId, RowLocation> locations;
   std::vector<std::size_t> rest;
   std::set<ExecutionId> met;
   const std::string& name_space = reports[items.front()].name_space;
   for (const std::size_t i : items) {
     const ExecutionId& id = reports[i].token.execution;
     bool may_be_tried = met.insert(id).second && may_complete(reports[i]);
-    if (may_be_tried && by == By::spot) {
-      const auto spot = runner.spots().take(id);
-      may_be_tried = spot && reports[i].name_space == name_space;
-      if (may_be_tried) spots.emplace(id, *spot);
+    if (may_be_tried && by == By::location) {
+      const auto location = runner.locations().take(id);
+      may_be_tried = location && reports[i].name_space == name_space;
+      if (may_be_tried) locations.emplace(id, *location);
     }
     if (may_be_tried) {
       tried.emplace(id, i);
@@ -84,25 +86,25 @@ std::vector<std::size_t> complete(Runner& runner, By by, std::span<const Report>
   if (tried.empty()) return rest;
 
   Array ids(Type::uuid), attempts(Type::int4), secrets(Type::bytea), results(Type::bytea);
-  Array last(by == By::spot ? Type::tid : Type::bytea);
+  Array last(by == By::location ? Type::tid : Type::bytea);
   for (const auto& [id, i] : tried) {
     const Report& report = reports[i];
     ids.raw(id);
     attempts.integer(report.token.attempt);
     secrets.raw(report.token.secret);
     results.bytes_if(seal_json(std::get<Report::Completed>(report.outcome).result));
-    if (by == By::spot) {
-      last.raw(spots.at(id));
+    if (by == By::location) {
+      last.raw(locations.at(id));
     } else {
       report.name_space.empty() ? last.null() : last.bytes(report.name_space);
     }
   }
   Parameters parameters;
   parameters.int8_if(runner.now_parameter())
-      .array(retained_queues(runner, Kind::task, by == By::spot ? name_space : ""));
+      .array(retained_queues(runner, Kind::task, by == By::location ? name_space : ""));
   parameters.array(std::move(ids)).array(std::move(attempts)).array(std::move(secrets)).array(std::move(results));
   parameters.array(std::move(last));
-  const Rows rows = runner.run_at_once(by == By::spot ? kCompleteAt : kComplete, parameters);
+  const Rows rows = runner.run_at_once(by == By::location ? kCompleteAt : kComplete, parameters);
   for (int i = 0; i < rows.size(); ++i) {
     Cells cells(rows, i);
     runner.note(cells.time());

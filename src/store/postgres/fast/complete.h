@@ -5,12 +5,12 @@
 #include <span>
 #include <vector>
 
-#include "store/postgres/runner.h"
+#include "store/postgres/connection/runner.h"
 
 namespace hapax::postgres::fast {
 
 // How the row of a report is found: at the place where this process has claimed it, or by its id.
-enum class By { spot, id };
+enum class By { location, id };
 
 // Gives back which of the reports are still to be decided.
 std::vector<std::size_t> complete(Runner& runner, By by, std::span<const Report> reports,

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/postgres/start.h"
+#include "store/postgres/verbs/start.h"
 #include "store/rules/new_execution.h"
 #include "store/rules/submit.h"
 
@@ -23,9 +23,10 @@ enum class Begin { pending, running };
 std::string open_sql(Begin begin) {
   const std::string deadline = "coalesce(g.deadline_at, t.now + g.deadline_ms)";
   const std::string common =
-      "id, queue_no, kind, priority, concurrency_key, has_parent, run_at, deadline_at, attempt_limit";
+      "id, queue_no, kind, priority, type, concurrency_key, has_parent, run_at, deadline_at, attempt_limit";
   const std::string values = fmt::format(
-      "g.id, g.queue_no, g.kind, g.priority, g.concurrency_key, g.parent IS NOT NULL, coalesce(g.run_at, t.now + "
+      "g.id, g.queue_no, g.kind, g.priority, g.type, g.concurrency_key, g.parent IS NOT NULL, coalesce(g.run_at, t.now "
+      "+ "
       "g.delay_ms),"
       " {}, g.max_attempts",
       deadline);
@@ -64,8 +65,8 @@ added AS (
 opened AS (
   {3}
   FROM given g, t{7}
-  RETURNING id, ctid AS spot)
-SELECT t.now, o.id, o.spot FROM t LEFT JOIN opened o ON true)sql",
+  RETURNING id, ctid AS location)
+SELECT t.now, o.id, o.location FROM t LEFT JOIN opened o ON true)sql",
       unnest(begin == Begin::pending ? submission_rows() : started_submission_rows(), 2, "g"),
       insert_facts(fact_columns(), facts, "g"),
       stored == Stored::are_left_out ? " WHERE (SELECT true FROM executions e WHERE e.id = g.id) IS NULL" : "",
@@ -86,7 +87,7 @@ std::vector<std::size_t> Create::operator()(const std::vector<std::size_t>& item
   Touched touched;
   for (const std::size_t i : items) {
     const Submission& submission = submissions_[i];
-    const bool may_be_new = !submission.dry_run && !touched.contains(submission.execution);
+    const bool may_be_new = !submission.dry_run && !submission.run_here && !touched.contains(submission.execution);
     touched.add(submission.execution);
     (may_be_new ? tried : rest).push_back(i);
   }
@@ -123,7 +124,7 @@ std::vector<std::size_t> Create::left_of(const std::vector<std::size_t>& tried, 
 
 // Whether one waiting claim can take every new task, so that they are created as claimed.
 bool Create::one_takes_all(const std::vector<std::size_t>& tried, const QueuePolicies& policies) {
-  if (waiters_.requests.size() != 1 || waiters_.join) return false;
+  if (waiters_.requests.size() != 1 || waiters_.more) return false;
   const ClaimRequest& request = waiters_.requests.front();
   if (request.limit < std::ssize(tried)) return false;
   return std::all_of(tried.begin(), tried.end(), [&](std::size_t i) {
@@ -173,7 +174,7 @@ Create::Added Create::take_created(const Rows& rows, const std::vector<std::size
   for (int i = 0; i < rows.size(); ++i) {
     Cells cells(rows, i);
     cells.skip();
-    if (const auto id = cells.raw_if<ExecutionId>()) added.emplace(*id, cells.raw<Spot>());
+    if (const auto id = cells.raw_if<ExecutionId>()) added.emplace(*id, cells.raw<RowLocation>());
   }
   for (const std::size_t i : tried) {
     if (added.contains(submissions_[i].execution.id)) outcomes_[i] = rules::created(submissions_[i], now_);
@@ -204,10 +205,7 @@ Create::Added Create::create_and_hand_out(Connection& connection, const Statemen
 }
 
 void Create::write(Batch& batch, const Submission& submission) {
-  Row row;
-  row.execution = submission.execution;
-  row.queue_no = runner_.queues().find(queue_of(submission)).value();
-  write_facts(batch, row);
+  write_facts(batch, submission.execution, runner_.queues().find(queue_of(submission)).value());
   batch.next().duration_if(submission.idempotency_ttl);
   batch.next().time_if(submission.run_at);
   batch.next().integer(submission.delay.count());

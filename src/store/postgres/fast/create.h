@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "store/postgres/runner.h"
+#include "store/postgres/connection/runner.h"
 
 namespace hapax::postgres {
 
@@ -36,7 +36,7 @@ namespace fast {
 
 class Create {
  public:
-  Create(Runner& runner, std::span<const Submission> submissions, Waiters& waiters,
+  Create(Runner& runner, std::span<const Submission> submissions, WaitingClaims& waiters,
          std::vector<SubmitOutcome>& outcomes)
       : runner_(runner), submissions_(submissions), waiters_(waiters), outcomes_(outcomes) {}
 
@@ -46,7 +46,7 @@ class Create {
   bool any_created() const { return any_created_; }
 
  private:
-  using Added = std::unordered_map<ExecutionId, Spot>;
+  using Added = std::unordered_map<ExecutionId, RowLocation>;
 
   std::vector<std::size_t> left_of(const std::vector<std::size_t>& tried, const Added& added,
                                    std::vector<std::size_t> rest);
@@ -59,7 +59,7 @@ class Create {
 
   Runner& runner_;
   std::span<const Submission> submissions_;
-  Waiters& waiters_;
+  WaitingClaims& waiters_;
   std::vector<SubmitOutcome>& outcomes_;
   Time now_;  // of the last statement that created any
   bool any_created_ = false;

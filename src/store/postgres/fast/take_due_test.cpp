@@ -8,8 +8,10 @@
 #include <set>
 #include <thread>
 
+#include "core/hex.h"
 #include "core/transition.h"
 #include "store/postgres/postgres_store.h"
+#include "store/postgres/verbs/due_tasks.h"
 #include "support/cutting_proxy.h"
 #include "support/describe.h"
 #include "support/manual_clock.h"
@@ -49,6 +51,7 @@ class TakeDue : public testing::Test {
     ClaimRequest request;
     request.name_space = "default";
     request.queues = {"work"};
+    request.types = {"work"};
     request.limit = limit;
     request.worker = "worker";
     request.lease = 30s;
@@ -67,6 +70,23 @@ class TakeDue : public testing::Test {
     const std::string value = PQntuples(result) > 0 ? PQgetvalue(result, 0, 0) : PQresultErrorMessage(result);
     PQclear(result);
     return value;
+  }
+
+  // For ten tasks of the type "work" in the first queue.
+  std::string with_values(std::string sql) const {
+    const std::string now = std::to_string(to_ms(clock_.now()) + 1);
+    const std::vector<std::string> values{"1", now, "2147483647", "0", "'work'", "10", "1000"};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::string parameter = "$" + std::to_string(i + 1);
+      for (std::size_t at; (at = sql.find(parameter)) != std::string::npos;)
+        sql.replace(at, parameter.size(), values[i]);
+    }
+    return sql;
+  }
+  static std::string to_hex(const std::string& text) {
+    std::string hex;
+    for (const char c : text) append_hex(hex, static_cast<std::uint8_t>(c));
+    return hex;
   }
 
   // Whether the store's last statement was the short way's.
@@ -232,6 +252,43 @@ TEST_F(TakeDue, LimitsThatAreSetMeanwhileCount) {
   policies->set("default", "work", limited);
   store_->set_policies(policies);
   EXPECT_THAT(claimed_ids(2), ElementsAre(test_id(3)));
+}
+
+// By the pages that a scan for ten tasks of one type reads: of an index that is deeper, one more for each look.
+TEST_F(TakeDue, OfOneTypeReadsTheSameHoweverMuchWaitsOfOthers) {
+  for (std::uint64_t n = 2; n < 52; ++n) {
+    const Submission task = Task("work").id(test_id(n));
+    store_->submit({&task, 1});
+  }
+  const auto pages = [&] {
+    const std::string plan = run(
+        "CREATE FUNCTION pg_temp.pages() RETURNS int AS $do$ DECLARE plan json; BEGIN EXECUTE $sql$EXPLAIN (ANALYZE, "
+        "BUFFERS, FORMAT JSON) " +
+        with_values(due_statement().sql) +
+        "$sql$ INTO plan; RETURN (plan->0->'Plan'->>'Shared Hit Blocks')::int + (plan->0->'Plan'->>'Shared Read "
+        "Blocks')::int; END $do$ LANGUAGE plpgsql; SELECT pg_temp.pages()");
+    run("DROP FUNCTION pg_temp.pages()");
+    return std::stoi(plan);
+  };
+  const auto add_others = [&](int of_each_type) {
+    for (const std::string type : {"a", "other", "z"}) {
+      run("INSERT INTO open SELECT r.* FROM (SELECT o FROM open o LIMIT 1) s, generate_series(1, " +
+          std::to_string(of_each_type) +
+          ") i, LATERAL jsonb_populate_record(s.o, jsonb_build_object('id', gen_random_uuid(), 'priority', i % 3,"
+          " 'type', '\\x" +
+          to_hex(type) + "')) r");
+    }
+  };
+  run("SET search_path TO hapax");
+  add_others(1000);  // so that the index has a root and leaves
+  run("ANALYZE open; ANALYZE executions");
+  pages();  // the catalogue's pages are read now
+  const int alone = pages();
+  add_others(50000);
+  EXPECT_EQ(run("SELECT count(*) FROM open"), "153050");
+  EXPECT_LE(pages(), alone + 6);
+  run("ANALYZE open");
+  EXPECT_LE(pages(), alone + 6);
 }
 
 }  // namespace

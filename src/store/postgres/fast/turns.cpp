@@ -6,8 +6,8 @@
 #include <map>
 #include <unordered_set>
 
-#include "store/postgres/run_tables.h"
-#include "store/postgres/sealed.h"
+#include "store/postgres/tables/run_tables.h"
+#include "store/postgres/tables/sealed.h"
 
 namespace hapax::postgres::fast {
 
@@ -22,6 +22,8 @@ std::string closed_run_values() {
                             {"attempt_ends_by", "NULL"},
                             {"error_type", "NULL"},
                             {"error_message", "NULL"},
+                            {"error_stack", "NULL"},
+                            {"error_details", "NULL"},
                             {"result", "d.reported"},
                             {"run_events", "d.events_now"},
                             {"run_seen", "d.seen_now"},
@@ -43,7 +45,7 @@ WITH t AS MATERIALIZED (SELECT coalesce($1::int8, (extract(epoch FROM clock_time
 given AS MATERIALIZED (SELECT * FROM {0}),
 going AS (
   UPDATE open o SET run_events = g.events_now, run_seen = g.seen_now, run_steps = coalesce(g.steps_now, o.run_steps), run_stuck = 0,
-    error_type = NULL, error_message = NULL
+    error_type = NULL, error_message = NULL, error_stack = NULL, error_details = NULL
   FROM given g, {1} WHERE {2} AND NOT g.is_over
   RETURNING o.id),
 over AS (
@@ -80,15 +82,15 @@ bool says_no_more(const Event& asked, const Turn::Start& start) {
 
 // Whether the caller knows what run it is a turn of: a workflow of the namespace that it speaks for.
 bool is_run_of(const Turn& turn) {
-  return turn.run && turn.run->id == turn.token.execution && turn.run->kind == Kind::workflow &&
-         !turn.run->concurrency_key && !turn.run->headers && turn.run->name_space == turn.name_space;
+  return turn.claimed && turn.claimed->id == turn.token.execution && turn.claimed->kind == Kind::workflow &&
+         !turn.claimed->concurrency_key && !turn.claimed->headers && turn.claimed->name_space == turn.name_space;
 }
 
 // A turn of which the statement can tell, by the row of its run alone, whether it counts and what it changes.
 bool is_plain(const Turn& turn, const QueuePolicies& policies) {
   const bool completes = std::holds_alternative<Turn::Completed>(turn.end);
   if (turn.step || !is_run_of(turn)) return false;
-  if (completes && policies.retention(*turn.run) == Duration::zero()) return false;
+  if (completes && policies.retention(*turn.claimed) == Duration::zero()) return false;
   if (!completes && !std::holds_alternative<Turn::Unfinished>(turn.end)) return false;
   if (!completes && turn.starts.empty()) return false;
   if (!std::all_of(turn.starts.begin(), turn.starts.end(), is_completed_within)) return false;
@@ -105,7 +107,7 @@ bool is_plain(const Turn& turn, const QueuePolicies& policies) {
   return turn.seen + std::ssize(turn.events) + std::ssize(turn.starts) <= policies.history_limit;
 }
 
-QueueName queue_of(const Turn& turn) { return {turn.name_space, turn.run->queue, Kind::workflow}; }
+QueueName queue_of(const Turn& turn) { return {turn.name_space, turn.claimed->queue, Kind::workflow}; }
 
 QueueName queue_of(const Turn& turn, const Turn::Start& start) {
   return {turn.name_space, start.submission.execution.queue, Kind::task};
@@ -114,7 +116,7 @@ QueueName queue_of(const Turn& turn, const Turn::Start& start) {
 // The rows of turns that are committed here.
 class TurnBatch {
  public:
-  explicit TurnBatch(QueueBook& queues) : queues_(queues) {}
+  explicit TurnBatch(QueueNumbers& queues) : queues_(queues) {}
 
   // How many events its run has then, and how many of them its turns know.
   struct Known {
@@ -164,11 +166,11 @@ class TurnBatch {
     steps_.next().real(step.retry.factor);
     steps_.next().integer(step.retry.max.count());
     steps_.next().raw(run_);
-    steps_.next().bytes_if(turn.run->idempotency_key);
+    steps_.next().bytes_if(turn.claimed->idempotency_key);
     steps_.next().integer(start.step);
     steps_.next().bytes(step.type);
     steps_.next().raw(step.input_hash);
-    steps_.next().bytes(seal_input(step, turn.run->idempotency_key.value_or("")));
+    steps_.next().bytes(seal_input(step, turn.claimed->idempotency_key.value_or("")));
     steps_.next().raw(start.begun->secret);
     steps_.next().bytes(start.begun->worker);
     steps_.next().bytes_if(seal_json(start.begun->completed->result));
@@ -196,7 +198,7 @@ class TurnBatch {
     turn.events.empty() ? turns_.next().null() : turns_.next().integer(turn.events.back().step);
   }
 
-  QueueBook& queues_;
+  QueueNumbers& queues_;
   Batch turns_{turn_rows()}, steps_{done_step_rows()}, events_{event_rows()};
   ExecutionId run_;
   std::int64_t no_ = 0, seen_ = 0;
@@ -204,7 +206,7 @@ class TurnBatch {
 
 // closed_run_values(), of the run as it was claimed.
 Execution completed_run(const Turn& turn, Time now, const TurnBatch::Known& known, std::optional<std::int64_t> steps) {
-  Execution run = *turn.run;
+  Execution run = *turn.claimed;
   run.status = Status::completed;
   run.finished_at = now;
   run.cancel_by.reset();
@@ -269,7 +271,7 @@ std::vector<std::size_t> commit_turns(Runner& runner, std::span<const Turn> turn
     outcome.status = Status::running;
     if (std::holds_alternative<Turn::Completed>(turn.end)) {
       outcome.status = Status::completed;
-      outcome.effects.closed.push_back({*id, turn.name_space, turn.run->queue, Kind::workflow});
+      outcome.effects.closed.push_back({*id, turn.name_space, turn.claimed->queue, Kind::workflow, turn.claimed->type});
       outcome.run = completed_run(turn, now, known, cells.integer_if());
     }
     tried.erase(found);

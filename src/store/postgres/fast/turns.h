@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "store/postgres/runner.h"
+#include "store/postgres/connection/runner.h"
 
 namespace hapax::postgres::fast {
 

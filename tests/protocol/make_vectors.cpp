@@ -1,0 +1,145 @@
+// make_vectors FOLDER: writes the vectors of README.md, as this build's C++ library answers them.
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/canonical_json.h"
+#include "core/json_writer.h"
+#include "protocol/script.h"
+#include "wire/event.h"
+
+namespace hapax::protocol {
+
+namespace {
+
+// `happens[i]` is what happens after turn i; `changed` is the code from then on, if it is another.
+struct Scenario {
+  std::string name;
+  std::string code;
+  std::vector<std::string> happens;
+  std::string changed = {};
+};
+
+const std::vector<Scenario>& scenarios() {
+  static const std::vector<Scenario> all{
+      {"steps_in_a_row",
+       R"([{"op":"run","type":"a","input":1},{"op":"run","type":"b","input":2}])",
+       {R"([{"kind":"closed","step":1,"status":"completed","value":10}])",
+        R"([{"kind":"closed","step":2,"status":"completed","value":20}])"}},
+      {"all_wait_for_each",
+       R"([{"op":"all","types":["a","b","c"]}])",
+       {R"([{"kind":"closed","step":3,"status":"completed","value":3}])",
+        R"([{"kind":"closed","step":1,"status":"completed","value":1},
+            {"kind":"closed","step":2,"status":"completed","value":2}])"}},
+      {"any_takes_the_smallest_number",
+       R"([{"op":"any","types":["a","b"]},{"op":"run","type":"c","input":0}])",
+       {R"([{"kind":"closed","step":2,"status":"completed","value":2},
+            {"kind":"closed","step":1,"status":"completed","value":1}])",
+        R"([{"kind":"closed","step":3,"status":"completed","value":3}])"}},
+      {"a_timer",
+       R"([{"op":"sleep","ms":60000},{"op":"run","type":"a","input":0}])",
+       {R"([{"kind":"fired","step":1}])"}},
+      {"a_signal",
+       R"([{"op":"wait_signal","name":"go"},{"op":"wait_signal","name":"go","ms":5000}])",
+       {R"([{"kind":"signal","step":1,"name":"go","value":7}])", R"([{"kind":"fired","step":2}])"}},
+      {"a_signal_that_is_not_waited_for_yet",
+       R"([{"op":"run","type":"a","input":0},{"op":"wait_signal","name":"go"}])",
+       {R"([{"kind":"signal","name":"go","value":1},{"kind":"closed","step":1,"status":"completed","value":4}])",
+        R"([{"kind":"signal","step":2,"name":"go","value":1}])"}},
+      {"side_effects_are_computed_once",
+       R"([{"op":"side_effect","name":"dice","value":4},{"op":"run","type":"a","input":0}])",
+       {R"([{"kind":"closed","step":2,"status":"completed","value":1}])"},
+       R"([{"op":"side_effect","name":"dice","value":6},{"op":"run","type":"a","input":0}])"},
+      {"a_version_of_new_code",
+       R"([{"op":"version","name":"change","current":2},{"op":"run","type":"a","input":0}])",
+       {R"([{"kind":"closed","step":2,"status":"completed","value":1}])"},
+       R"([{"op":"version","name":"change","current":3},{"op":"run","type":"a","input":0}])"},
+      {"a_version_that_old_code_did_not_ask_for",
+       R"([{"op":"run","type":"a","input":0}])",
+       {R"([{"kind":"closed","step":1,"status":"completed","value":1}])"},
+       R"([{"op":"version","name":"change","current":1},{"op":"run","type":"a","input":0}])"},
+      {"a_failed_step_is_caught",
+       R"([{"op":"try","do":[{"op":"run","type":"a","input":0}],"catch":[{"op":"run","type":"undo","input":0}]}])",
+       {R"([{"kind":"closed","step":1,"status":"failed","error":{"type":"Boom","message":"no"}}])",
+        R"([{"kind":"closed","step":2,"status":"completed","value":0}])"}},
+      {"a_failed_step_escapes",
+       R"([{"op":"run","type":"a","input":0}])",
+       {R"([{"kind":"closed","step":1,"status":"timed_out"}])"}},
+      {"a_child",
+       R"([{"op":"child","type":"kid","input":5}])",
+       {R"([{"kind":"closed","step":1,"status":"completed","value":25}])"}},
+      {"the_code_fails", R"([{"op":"fail","message":"no"}])", {}},
+      {"continues_as_new",
+       R"([{"op":"run","type":"a","input":0},{"op":"continue","input":9}])",
+       {R"([{"kind":"closed","step":1,"status":"completed","value":1}])"}},
+      {"another_type_at_a_step",
+       R"([{"op":"run","type":"a","input":0}])",
+       {R"([{"kind":"closed","step":1,"status":"completed","value":1}])"},
+       R"([{"op":"run","type":"b","input":0}])"},
+      {"another_kind_at_a_step",
+       R"([{"op":"run","type":"a","input":0},{"op":"sleep","ms":1000}])",
+       {R"([{"kind":"closed","step":1,"status":"completed","value":1}])"},
+       R"([{"op":"sleep","ms":1000},{"op":"run","type":"a","input":0}])"},
+      {"code_that_ends_before_its_history",
+       R"([{"op":"all","types":["a","b"]}])",
+       {R"([{"kind":"closed","step":1,"status":"completed","value":1}])"},
+       R"([{"op":"run","type":"a","input":0}])"},
+  };
+  return all;
+}
+
+void add(std::vector<Event>& history, Event event) {
+  event.no = static_cast<std::int64_t>(history.size()) + 1;
+  event.at = kNow;
+  history.push_back(std::move(event));
+}
+
+// The event as it is in the history of a server: without a number and a time, which add() gives.
+Event event_of(Json document) {
+  Json no, at;
+  no.kind = Json::Kind::number;
+  no.text = "1";
+  at.kind = Json::Kind::string;
+  at.text = format_time(kNow);
+  document.members.emplace_back("no", no);
+  document.members.emplace_back("at", at);
+  return wire::read_event(document);
+}
+
+std::string make(const Scenario& scenario) {
+  std::vector<Event> history;
+  std::string code = scenario.code;
+  JsonWriter out;
+  out.begin_object().key("name").string(scenario.name).key("now").string(format_time(kNow));
+  out.key("turns").begin_array();
+  for (std::size_t i = 0; i <= scenario.happens.size(); ++i) {
+    const TurnRequest turn = run_script(parse_json(code), history);
+    out.begin_object().key("code").raw(code).key("history").begin_array();
+    for (const Event& event : history) wire::write_event(out, event);
+    out.end_array().key("turn").raw(describe(turn)).end_object();
+    if (i == scenario.happens.size()) break;
+    for (const TurnRequest::Command& command : turn.commands) add(history, command.event);
+    for (const Json& event : parse_json(scenario.happens[i]).items) add(history, event_of(event));
+    if (!scenario.changed.empty()) code = scenario.changed;
+  }
+  return out.end_array().end_object().take();
+}
+
+}  // namespace
+
+}  // namespace hapax::protocol
+
+int main(int argc, char** argv) try {
+  if (argc != 2) throw std::invalid_argument("usage: make_vectors FOLDER");
+  for (const auto& scenario : hapax::protocol::scenarios()) {
+    std::ofstream file(std::string(argv[1]) + "/" + scenario.name + ".json");
+    file << hapax::canonical_json(hapax::parse_json(hapax::protocol::make(scenario))) << "\n";
+    if (!file.flush()) throw std::runtime_error("cannot write " + scenario.name);
+  }
+  return 0;
+} catch (const std::exception& error) {
+  std::cerr << "make_vectors: " << error.what() << "\n";
+  return 1;
+}
