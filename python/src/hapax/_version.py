@@ -1,0 +1,3 @@
+"""The version of this package, which is that of the engine."""
+
+__version__ = "0.1.0"
