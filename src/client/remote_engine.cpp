@@ -65,6 +65,7 @@ class RemoteEngine final : public Engine {
                                        Reply<std::optional<Execution>> reply) override;
 
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override;
+  std::vector<WorkerInfo> workers(const std::string&) override { return {}; }
   std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override;
   std::optional<Why> why_workflow(const std::string& name_space, const std::string& workflow_id) override;
   Page list(const ListFilter& filter) override;

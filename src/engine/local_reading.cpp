@@ -53,6 +53,8 @@ std::optional<Execution> StoreEngine::find(const std::string& name_space, const 
   }
 }
 
+std::vector<WorkerInfo> StoreEngine::workers(const std::string& name_space) { return store_->workers(name_space); }
+
 std::optional<Why> StoreEngine::why(const std::string& name_space, const ExecutionId& id) {
   return store_->why(name_space, id);
 }

@@ -23,6 +23,8 @@ class ReadVerbs {
   virtual std::optional<Why> why(const std::string& name_space, const ExecutionId& id) = 0;
   virtual std::optional<Why> why_workflow(const std::string& name_space, const std::string& workflow_id) = 0;
   virtual Page list(const ListFilter& filter) = 0;
+  // Who has claimed of late, by name.
+  virtual std::vector<WorkerInfo> workers(const std::string& name_space) = 0;
 
   // The identity that a submission of this type with this key has; the scope as the type has it unless given. The
   // type may be empty where the scope does not need it.

@@ -50,6 +50,7 @@ class StoreEngine final : public LocalEngine {
                              std::int32_t limit) override;
   std::optional<Values> values(const std::string& name_space, const std::string& workflow_id) override;
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override;
+  std::vector<WorkerInfo> workers(const std::string& name_space) override;
   std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override;
   std::optional<Why> why_workflow(const std::string& name_space, const std::string& workflow_id) override;
   Page list(const ListFilter& filter) override;

@@ -20,7 +20,9 @@ struct ClaimCall {
   std::int32_t limit = 1;
   std::string worker;
   Duration lease{60'000};
-  Duration wait{0};  // for the first one
+  Duration wait{0};           // for the first one
+  std::string claim_id = {};  // drawn by the worker: said again, it gets what it got before; empty: never said again
+  WorkerOrigin origin = {};
 };
 
 struct Claimed {

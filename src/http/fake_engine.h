@@ -129,6 +129,7 @@ class FakeEngine : public Engine {
 
   std::optional<Values> values(const std::string&, const std::string&) override { return std::nullopt; }
   std::optional<Why> why(const std::string&, const ExecutionId&) override { return std::nullopt; }
+  std::vector<WorkerInfo> workers(const std::string&) override { return {}; }
   std::optional<Why> why_workflow(const std::string&, const std::string&) override { return std::nullopt; }
   std::optional<Execution> find(const std::string&, const ExecutionId& id) override {
     block_if(holds_reads);

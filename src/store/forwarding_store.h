@@ -31,6 +31,7 @@ class ForwardingStore : public Store {
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     return store_->extend(extensions);
   }
+  void announce(std::span<const WorkerInfo> workers) override { store_->announce(workers); }
   std::vector<FinishOutcome> finish(std::span<const Report> reports, WaitingClaims& waiters) override {
     return store_->finish(reports, waiters);
   }
@@ -61,6 +62,7 @@ class ForwardingStore : public Store {
   std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
     return store_->why(name_space, id);
   }
+  std::vector<WorkerInfo> workers(const std::string& name_space) override { return store_->workers(name_space); }
   std::optional<FoundIdentity> find_identity(const IdentityHash& hash) override { return store_->find_identity(hash); }
   std::optional<FoundIdentity> find_identity_in(const NamedScope& scope, const IdentityHash& hash) override {
     return store_->find_identity_in(scope, hash);

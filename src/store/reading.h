@@ -10,6 +10,7 @@
 #include "core/execution.h"
 #include "core/ledger.h"
 #include "core/why.h"
+#include "core/worker_info.h"
 #include "core/workflow.h"
 #include "store/page.h"
 
@@ -78,6 +79,8 @@ class StoreReading {
   virtual std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) = 0;
   // What holds it back now, by rules/why.h. One read, whose cost does not grow with what else is stored.
   virtual std::optional<Why> why(const std::string& name_space, const ExecutionId& id) = 0;
+  // Who announced itself and is not forgotten, by name.
+  virtual std::vector<WorkerInfo> workers(const std::string& name_space) = 0;
   virtual std::optional<FoundIdentity> find_identity(const IdentityHash& hash) = 0;
   // The same, where the identity's scope is known: a store that keeps the ledger by scopes need not look through all of
   // them.

@@ -23,7 +23,10 @@ struct ClaimRequest {
   std::int32_t limit = 1;
   std::string worker;
   Duration lease{60'000};
-  LeaseSecret secret;  // fresh for every request; all its leases carry it
+  LeaseSecret secret;  // all its leases carry it; fresh, unless the claim is repeatable
+  // The secret is that of a claim_id: what was claimed under it before and still runs is handed out again, and nothing
+  // else with it.
+  bool repeatable = false;
 };
 
 struct ClaimOutcome {

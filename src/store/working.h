@@ -10,6 +10,7 @@
 #include "core/execution.h"
 #include "core/lease.h"
 #include "core/report.h"
+#include "core/worker_info.h"
 #include "store/effects.h"
 #include "store/waiting_claims.h"
 
@@ -51,6 +52,9 @@ class StoreWorking {
 
   // Hands out pending executions whose time has come, within the limits of their queues.
   virtual std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) = 0;
+
+  // Keeps what these workers say of themselves, in the place of what was known of each.
+  virtual void announce(std::span<const WorkerInfo> workers) = 0;
 
   virtual std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) = 0;
   // A report that closed an execution is recognised for kReportMemory, even if the execution is deleted by then.

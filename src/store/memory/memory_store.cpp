@@ -38,6 +38,7 @@ class MemoryStore final : public Store {
   std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override {
     return for_each<ClaimOutcome>(requests, memory::claim);
   }
+  void announce(std::span<const WorkerInfo>) override {}
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     auto outcomes = for_each<ExtendOutcome>(extensions, memory::extend);
     const std::lock_guard lock(mutex_);
@@ -92,6 +93,7 @@ class MemoryStore final : public Store {
     return memory::count(tables_, name_space);
   }
 
+  std::vector<WorkerInfo> workers(const std::string&) override { return {}; }
   std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
     const std::lock_guard lock(mutex_);
     return memory::why(tables_, name_space, id, clock_.now());

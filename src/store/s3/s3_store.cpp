@@ -71,6 +71,7 @@ class S3Store final : public Store {
       return outcomes;
     });
   }
+  void announce(std::span<const WorkerInfo>) override {}
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     return changing([&](const Batch& batch) { return s3::extend(batch, extensions); });
   }
@@ -110,6 +111,7 @@ class S3Store final : public Store {
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
     return reading([&](Bucket& bucket) { return s3::history(bucket, run, after, limit); });
   }
+  std::vector<WorkerInfo> workers(const std::string&) override { return {}; }
   std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
     const auto rules = policies();
     return reading([&](Bucket& bucket) { return s3::why({bucket, *rules, now()}, name_space, id); });

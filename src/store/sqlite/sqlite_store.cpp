@@ -91,6 +91,7 @@ class SqliteStore final : public Store {
     });
   }
 
+  void announce(std::span<const WorkerInfo>) override {}
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     return write([&](Batch& batch, WriterSession& session) {
       auto outcomes = apply<ExtendOutcome>(batch, extensions, rules::extend);
@@ -172,6 +173,7 @@ class SqliteStore final : public Store {
     return read([&](Tables& tables) { return sqlite::count(tables, name_space); });
   }
 
+  std::vector<WorkerInfo> workers(const std::string&) override { return {}; }
   std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
     const auto rules = policies();
     return read([&](Tables& tables) { return sqlite::why(tables, *rules, name_space, id, clock_.now()); });
