@@ -9,6 +9,7 @@
 #include <span>
 
 #include "client/remote_activities.h"
+#include "client/remote_claims.h"
 #include "client/remote_server.h"
 #include "client/wire_lane.h"
 #include "core/canonical_json.h"
@@ -91,7 +92,7 @@ class RemoteEngine final : public Engine {
   std::vector<QueueCount> queue_counts() override;
 
  private:
-  std::vector<Claimed> read_claims(const HttpAnswer& answer);
+  std::vector<Claimed> read_claims(const Exchanged& answer);
   // Each is one request, and waits for its answer.
   SubmitResult submit_one(const Written<SubmitRequest>& request);
   std::vector<SubmitResult> submit_all(std::span<const Written<SubmitRequest>> requests);
@@ -117,6 +118,7 @@ class RemoteEngine final : public Engine {
   const std::string name_space_;
   RemoteServer server_;
   RemoteActivities activities_;
+  RemoteClaims claims_{server_, [this](const Exchanged& answer) { return read_claims(answer); }};
   IdGenerator ids_;
 
   // What came with the latest claim of a turn.
@@ -241,8 +243,7 @@ std::vector<SubmitResult> RemoteEngine::submit_all(std::span<const Written<Submi
 
 // ---- claim, heartbeat, finish, control
 
-std::vector<Claimed> RemoteEngine::read_claims(const HttpAnswer& http) {
-  const Exchanged exchanged = server_.parse(http);
+std::vector<Claimed> RemoteEngine::read_claims(const Exchanged& exchanged) {
   exchanged.require();
   auto claimed = wire::read_all(exchanged.body, "claims", wire::read_claim);
   if (wire::present(exchanged.body, "within_turn")) {
@@ -259,17 +260,7 @@ std::vector<Claimed> RemoteEngine::read_claims(const HttpAnswer& http) {
 
 std::shared_ptr<Waiting> RemoteEngine::claim(ClaimCall call, Reply<std::vector<Claimed>> reply) {
   if (is_refused(reply, [&] { check(call); })) return nullptr;
-  HttpRequest request{.method = "POST", .path = "/v1/claims", .body = wire::write_claim_call(call)};
-  request.timeout = kTimeout + std::max(call.wait, Duration(0));
-  auto done = [this, reply = std::move(reply)](HttpClient::Outcome outcome) {
-    answer(reply, [&]() -> std::vector<Claimed> {
-      if (const auto* http = std::get_if<HttpAnswer>(&outcome)) return read_claims(*http);
-      const auto& failure = std::get<Failure>(outcome);
-      if (failure.code() == Failure::Code::stopped) return {};  // cancelled
-      throw failure;
-    });
-  };
-  return std::make_shared<WaitingCall>(server_.http().start(std::move(request), std::move(done)));
+  return claims_.start(std::move(call), kTimeout, std::move(reply));
 }
 
 void RemoteEngine::heartbeat(std::vector<Extension> extensions, Reply<std::vector<ExtendOutcome>> reply) {

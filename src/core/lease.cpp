@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/claim_secret.h"
 #include "core/hash.h"
 #include "core/invariant.h"
 
@@ -28,7 +29,7 @@ int letter_value(char c) {
 LeaseSecret LeaseSecret::generate() {
   LeaseSecret secret;
   fill_random(secret.bytes.data(), secret.bytes.size());
-  return secret;
+  return unmarked(secret);
 }
 
 LeaseToken LeaseToken::next() const {
@@ -36,6 +37,7 @@ LeaseToken LeaseToken::next() const {
   LeaseToken token{execution, attempt + 1, {}};
   const Digest digest = sha256(to_string());
   std::copy_n(digest.begin(), token.secret.bytes.size(), token.secret.bytes.begin());
+  token.secret = unmarked(token.secret);
   return token;
 }
 

@@ -219,6 +219,7 @@ void check(const ClaimCall& call) {
   }
   check_names("types", "type", call.types);
   if (!call.tasks && !call.workflows) refuse("/kinds", "must name task, workflow or both");
+  if (!call.claim_id.empty()) check_text("/claim_id", call.claim_id, check_name);
   check_range("/limit", call.limit, 1, kMaxClaims);
   check_length("/wait", call.wait, Duration(0), kMaxWait);
   check_lease(call.lease);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/claim_secret.h"
+
 namespace hapax {
 
 namespace {
@@ -51,15 +53,20 @@ struct ClaimDesk::Call : Waiting, std::enable_shared_from_this<Call> {
 
   void cancel() override { desk.end_wait(shared_from_this()); }
 
+  bool is_repeatable() const { return !call.claim_id.empty(); }
+
   ClaimDesk& desk;
   const ClaimCall call;
   const Reply<std::vector<Claimed>> reply;
   const bool waits;
+  LeaseSecret secret;  // if it is repeatable
   std::vector<QueueKey> keys;
+  bool has_looked = false;  // used by one look after the other
 
   // Under the desk's lock.
   State state = State::looking;
-  bool over = false;  // the wait has ended, or the caller has hung up
+  std::shared_ptr<Call> successor;  // the same claim said again: begins when this has ended
+  bool over = false;                // the wait has ended, or the caller has hung up
   bool hung_up = false;
   std::uint64_t arrival = 0;
   std::vector<std::uint64_t> announced;  // for each key, as of the last look
@@ -75,8 +82,39 @@ ClaimDesk::ClaimDesk(Store& store, Timer& timer, Hooks hooks, LaneLimits limits)
 
 std::shared_ptr<Waiting> ClaimDesk::claim(ClaimCall claim_call, Reply<std::vector<Claimed>> reply) {
   auto call = std::make_shared<Call>(*this, std::move(claim_call), std::move(reply));
-  begin(call);
+  if (!call->is_repeatable() || succeed(call)) begin(call);
   return call;
+}
+
+// What the one before is handed at its end stays claimed: this one finds it by its secret.
+bool ClaimDesk::succeed(const std::shared_ptr<Call>& call) {
+  call->secret = secret_of_claim(store_.identity(), call->call.name_space, call->call.worker, call->call.claim_id);
+  std::shared_ptr<Call> before;
+  {
+    std::lock_guard lock(mutex_);
+    std::weak_ptr<Call>& latest = repeatable_[call->secret];
+    before = latest.lock();
+    latest = call;
+    if (!before || before->state == Call::State::ended) return true;
+    before->over = true;
+    before->hung_up = false;  // nothing goes back
+    if (before->state == Call::State::looking) {
+      before->successor = call;
+      return false;
+    }
+    leave(*before);
+  }
+  before->reply(std::vector<Claimed>());
+  return true;
+}
+
+void ClaimDesk::begin_successor(const std::shared_ptr<Call>& ended) {
+  std::shared_ptr<Call> successor;
+  {
+    std::lock_guard lock(mutex_);
+    if (ended->state == Call::State::ended) successor = std::move(ended->successor);
+  }
+  if (successor) begin(successor);
 }
 
 void ClaimDesk::begin(const std::shared_ptr<Call>& call) {
@@ -90,7 +128,7 @@ void ClaimDesk::begin(const std::shared_ptr<Call>& call) {
       call->deadline = timer_.after(call->call.wait, [weak = std::weak_ptr(call)] {
         if (auto waiting = weak.lock()) waiting->desk.end_wait(waiting);
       });
-      empty = known_empty(*call);
+      if (!call->is_repeatable()) empty = known_empty(*call);  // it may have been handed something before
       if (empty) fall_asleep(call);
     }
   }
@@ -107,7 +145,7 @@ ClaimRequest ClaimDesk::request_of(const Call& call) {
           .limit = call.call.limit,
           .worker = call.call.worker,
           .lease = call.call.lease,
-          .secret = LeaseSecret::generate()};
+          .secret = call.is_repeatable() ? call.secret : LeaseSecret::generate()};
 }
 
 void ClaimDesk::look(const std::shared_ptr<Call>& call) {
@@ -117,6 +155,7 @@ void ClaimDesk::look(const std::shared_ptr<Call>& call) {
   }
   std::vector<ClaimRequest> requests;
   requests.push_back(request_of(*call));
+  requests.back().repeatable = call->is_repeatable() && !std::exchange(call->has_looked, true);
   lane_.put(std::move(requests),
             [this, call](Answer<std::vector<ClaimOutcome>> answer) { looked(call, std::move(answer)); });
 }
@@ -146,6 +185,7 @@ void ClaimDesk::looked(const std::shared_ptr<Call>& call, Answer<std::vector<Cla
     call->reply(std::current_exception());
     timer_.after(kAfterFailure, [this, call] { pass_on(call); });
   }
+  begin_successor(call);
 }
 
 void ClaimDesk::deliver(const std::shared_ptr<Call>& call, std::vector<Claimed> claimed) {
@@ -195,10 +235,10 @@ bool ClaimDesk::sleep_or_end(const std::shared_ptr<Call>& call, const std::optio
 void ClaimDesk::end_wait(const std::shared_ptr<Call>& call) {
   {
     std::lock_guard lock(mutex_);
-    if (call->state == Call::State::ended) return;
+    if (call->state == Call::State::ended || call->successor) return;
     call->over = true;
     // A claim in flight decides itself; only a hang-up changes where its tasks go.
-    call->hung_up = call->deadline && timer_.cancel(*call->deadline);
+    call->hung_up = !call->deadline || timer_.cancel(*call->deadline);
     if (call->state == Call::State::looking) return;
     leave(*call);
   }
@@ -359,6 +399,8 @@ void ClaimDesk::leave(Call& call) {
   if (call.state == Call::State::ended) return;
   if (call.state == Call::State::asleep) wake_up(call);
   call.state = Call::State::ended;
+  const auto latest = call.is_repeatable() ? repeatable_.find(call.secret) : repeatable_.end();
+  if (latest != repeatable_.end() && latest->second.lock().get() == &call) repeatable_.erase(latest);
   if (call.arrival == 0) return;
   --waiting_;
   if (call.deadline) timer_.cancel(*call.deadline);
@@ -469,12 +511,14 @@ std::set<ExecutionId> ClaimDesk::Loan::deliver() {
   for (std::size_t i = 0; i < calls.size(); ++i) {
     if (waiters_.outcomes[i].executions.empty()) {
       if (desk_.sleep_or_end(calls[i], std::nullopt)) calls[i]->reply(std::vector<Claimed>());
+      desk_.begin_successor(calls[i]);
       continue;
     }
     std::vector<Claimed> claimed = with_events(std::move(waiters_.outcomes[i]));
     for (const Claimed& each : claimed) handed.insert(each.execution.id);
     desk_.hooks_.handed_out(claimed);
     desk_.deliver(calls[i], std::move(claimed));
+    desk_.begin_successor(calls[i]);
   }
   return handed;
 }

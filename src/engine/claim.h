@@ -91,6 +91,10 @@ class ClaimDesk {
     std::optional<Empty> empty;
   };
 
+  // The same claim again, while it is still under way: it ends, and this one begins when it has ended. True if this one
+  // is to begin now.
+  bool succeed(const std::shared_ptr<Call>& call);
+  void begin_successor(const std::shared_ptr<Call>& ended);
   void begin(const std::shared_ptr<Call>& call);
   void look(const std::shared_ptr<Call>& call);
   void looked(const std::shared_ptr<Call>& call, Answer<std::vector<ClaimOutcome>> answer);
@@ -130,7 +134,8 @@ class ClaimDesk {
   const Hooks hooks_;
   mutable std::mutex mutex_;
   std::map<QueueKey, Queue> queues_;
-  std::map<std::vector<QueueKey>, Timer::Key> alarms_;  // for each set of queues that is waited for
+  std::map<LeaseSecret, std::weak_ptr<Call>> repeatable_;  // the latest calls of claims that may be said again
+  std::map<std::vector<QueueKey>, Timer::Key> alarms_;     // for each set of queues that is waited for
   std::atomic<std::size_t> asleep_ = 0;
   std::uint64_t arrivals_ = 0;
   std::int64_t waiting_ = 0;

@@ -52,7 +52,7 @@ class ClaimDeskTest : public testing::Test {
     return begin({"work"}, limit, false, std::move(types));
   }
   Call begin(std::vector<std::string> queues = {"work"}, std::int32_t limit = 1, bool workflows = false,
-             std::vector<std::string> types = {}) {
+             std::vector<std::string> types = {}, std::string claim_id = {}) {
     auto promise = std::make_shared<std::promise<std::vector<ExecutionId>>>();
     Call call{promise->get_future(), nullptr};
     call.waiting = desk_.claim({.name_space = "default",
@@ -63,7 +63,8 @@ class ClaimDeskTest : public testing::Test {
                                 .limit = limit,
                                 .worker = "w",
                                 .lease = kLong,
-                                .wait = kLong},
+                                .wait = kLong,
+                                .claim_id = std::move(claim_id)},
                                [promise](Answer<std::vector<Claimed>> answer) {
                                  try {
                                    std::vector<ExecutionId> ids;
@@ -75,6 +76,7 @@ class ClaimDeskTest : public testing::Test {
                                });
     return call;
   }
+  Call say(std::string claim_id) { return begin({"work"}, 1, false, {}, std::move(claim_id)); }
   // Until a loan finds so many asleep.
   void await_asleep(std::size_t count, const std::string& type = "work") {
     const std::vector<Submission> many(100, Task(type));
@@ -313,6 +315,61 @@ TEST_F(ClaimDeskTest, WhoFallsAsleepWhileAVerbIsUnderWayMayJoin) {
   call.waiting->cancel();
   for_turns.waiting->cancel();
   EXPECT_THAT(call.claimed.get(), IsEmpty());
+}
+
+// ---- claims that are said again
+
+TEST_F(ClaimDeskTest, AClaimThatIsSaidAgainEndsTheOneThatSleeps) {
+  Call first = say("c");
+  await_asleep(1);
+  Call again = say("c");
+  EXPECT_THAT(first.claimed.get(), IsEmpty());
+  await_asleep(1);
+  const auto id = submit({Task()}).at(0).execution.id;
+  EXPECT_THAT(again.claimed.get(), ElementsAre(id));
+}
+
+// The verb has handed the first one a task, and has not come to say so.
+TEST_F(ClaimDeskTest, AClaimThatIsSaidAgainGetsWhatTheFirstIsJustBeingHanded) {
+  Call first = say("c");
+  await_asleep(1);
+  std::optional<Call> again;
+  ExecutionId id;
+  {
+    const std::vector<Submission> one{Task()};
+    ClaimDesk::Loan loan = desk_.lend(one);
+    id = store_->submit(one, loan.waiters()).at(0).execution.id;
+    again = say("c");
+    first.waiting->cancel();
+    loan.deliver();
+  }
+  EXPECT_THAT(again->claimed.get(), ElementsAre(id));
+  EXPECT_THAT(given_back_, IsEmpty());
+}
+
+TEST_F(ClaimDeskTest, AClaimThatIsSaidAgainAfterItsAnswerGetsTheSame) {
+  Call first = say("c");
+  await_asleep(1);
+  const auto id = submit({Task()}).at(0).execution.id;
+  EXPECT_THAT(first.claimed.get(), ElementsAre(id));
+  EXPECT_THAT(say("c").claimed.get(), ElementsAre(id));
+  EXPECT_THAT(say("c").claimed.get(), ElementsAre(id));
+}
+
+TEST_F(ClaimDeskTest, AClaimThatHungUpWhileItsPredecessorWasHandedSomethingGivesItBack) {
+  Call first = say("c");
+  await_asleep(1);
+  ExecutionId id;
+  {
+    const std::vector<Submission> one{Task()};
+    ClaimDesk::Loan loan = desk_.lend(one);
+    id = store_->submit(one, loan.waiters()).at(0).execution.id;
+    Call again = say("c");
+    again.waiting->cancel();
+    loan.deliver();
+    EXPECT_THAT(again.claimed.get(), IsEmpty());
+  }
+  EXPECT_THAT(given_back_, ElementsAre(id));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/canonical_json.h"
+#include "core/claim_secret.h"
 #include "core/json_writer.h"
 #include "engine/check_request.h"
 
@@ -235,7 +236,7 @@ LeaseSecret run_here_secret(std::string_view store_identity, const Submission& s
   const Digest digest = sha256(material.take());
   LeaseSecret secret;
   std::copy_n(digest.begin(), secret.bytes.size(), secret.bytes.begin());
-  return secret;
+  return unmarked(secret);
 }
 
 Asked::Asked(const ResolvedSubmission& resolved)

@@ -35,7 +35,7 @@ struct ClaimOutcome {
   std::vector<std::vector<Event>> events;
   // If fewer than the limit were found: when the clock alone may make more claimable. Absent: only a change will.
   std::optional<Time> next_at;
-  bool more = false;  // it ended at kPageBytes: the rest is claimable now
+  bool more = false;  // it ended early, at kPageBytes or with what was handed out before: the rest is claimable now
 
   bool operator==(const ClaimOutcome&) const = default;
 };

@@ -75,6 +75,13 @@ void read_types(FieldReader& fields, ClaimCall& call) {
   call.types = *std::move(types);
 }
 
+void read_claim_id(FieldReader& fields, ClaimCall& call) {
+  auto claim_id = fields.string("claim_id");
+  if (!claim_id) return;
+  if (claim_id->empty()) throw InvalidField(fields.pointer("claim_id"), "must not be empty: draw one for each claim");
+  call.claim_id = *std::move(claim_id);
+}
+
 Report::Failed read_failed(const Json& document, const std::string& at) {
   FieldReader fields(document, at);
   Report::Failed failed;
@@ -183,6 +190,7 @@ ClaimCall read_claim_call(const Json& document, std::string name_space) {
   call.limit = small_integer(fields, "limit", 1, kMaxClaims).value_or(1);
   call.wait = fields.duration("wait").value_or(call.wait);
   call.lease = fields.duration("lease").value_or(call.lease);
+  read_claim_id(fields, call);
   fields.done();
   check(call);
   return call;

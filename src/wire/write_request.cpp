@@ -103,6 +103,7 @@ std::string write_claim_call(const ClaimCall& call) {
   out.key("limit").integer(call.limit);
   out.key("wait").string(format_duration(call.wait));
   out.key("lease").string(format_duration(call.lease));
+  if (!call.claim_id.empty()) out.key("claim_id").string(call.claim_id);
   out.end_object();
   return out.take();
 }

@@ -27,6 +27,7 @@ TEST_F(Work, ABadClaimIsRefusedAtEveryDoor) {
       {"/queues", [](ClaimCall& c) { c.queues.clear(); }, R"({"queues":[]})"},
       {"/queues/1", [](ClaimCall& c) { c.queues = {"a", ""}; }, R"({"queues":["a",""]})"},
       {"/queues/2", [](ClaimCall& c) { c.queues = {"a", "b", "a"}; }, R"({"queues":["a","b","a"]})"},
+      {"/claim_id", [](ClaimCall& c) { c.claim_id = "a\nb"; }, R"({"claim_id":"a\nb"})"},
       {"/types/1", [](ClaimCall& c) { c.types = {"a", ""}; }, R"({"types":["a",""]})"},
       {"/types/2", [](ClaimCall& c) { c.types = {"a", "b", "a"}; }, R"({"types":["a","b","a"]})"},
       {"/kinds", [](ClaimCall& c) { c.tasks = false; }, R"({"kinds":[]})"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/claim_secret.h"
 #include "model/oracle/oracle.h"
 #include "support/manual_clock.h"
 #include "support/task.h"
@@ -334,7 +335,13 @@ class Generator {
     request.limit = static_cast<std::int32_t>(chance(30) ? 1 : 1 + below(4));
     request.worker = "w" + std::to_string(below(3));
     request.lease = any(kJumps);
-    request.secret = test_secret(++last_secret_);
+    request.repeatable = chance(40);
+    if (request.repeatable) {
+      const std::string claim_id = std::to_string(below(4));  // so it is often one that was said before
+      request.secret = secret_of_claim("store", request.name_space, request.worker, claim_id);
+    } else {
+      request.secret = test_secret(++last_secret_);
+    }
     request.tasks = chance(80);
     request.workflows = chance(60);
     if (chance(50)) request.types = chance(80) ? std::vector{any(kTypes)} : kTypes;

@@ -85,8 +85,8 @@ TEST_P(Planted, IsFoundByAShortSequence) {
 }
 
 TEST(PlantedBugs, AreInEveryRule) {
-  for (const std::string_view rule : {"submit", "finish", "extend", "claim_order", "claim_limits", "hand_out", "sweep",
-                                      "purge", "control", "turn", "activity"}) {
+  for (const std::string_view rule : {"submit", "finish", "extend", "claim_order", "claim_again", "claim_limits",
+                                      "hand_out", "sweep", "purge", "control", "turn", "activity"}) {
     const bool has_one =
         std::any_of(kBugs.begin(), kBugs.end(), [&](const PlantedBug& bug) { return bug.rule == rule; });
     EXPECT_TRUE(has_one) << rule;

@@ -104,8 +104,9 @@ void CuttingProxy::serve(int client) {
   send_at_once(client);
   send_at_once(server);
   bool answered = true;
+  const bool is_held = holds_;
   while (open) {
-    pollfd watched[3] = {{client, POLLIN, 0}, {server, POLLIN, 0}, {ending_[0], POLLIN, 0}};
+    pollfd watched[3] = {{client, POLLIN, 0}, {is_held ? -1 : server, POLLIN, 0}, {ending_[0], POLLIN, 0}};
     ::poll(watched, 3, -1);
     if (watched[2].revents) break;
     if (watched[1].revents && drops_ > 0) {

@@ -33,6 +33,9 @@ class CuttingProxy {
   void drop_answers(int count) { drops_ = count; }
   int connections() const { return connections_; }
 
+  // On connections that begin from now on no answer arrives: the server has given it, and the client waits.
+  void hold_answers(bool hold) { holds_ = hold; }
+
   // How often the client sent something after an answer, over all connections together.
   int round_trips() const { return round_trips_; }
 
@@ -51,7 +54,7 @@ class CuttingProxy {
   std::mutex mutex_;
   std::int64_t left_[2] = {kNever, kNever};
   std::atomic<std::int64_t> passed_[2] = {0, 0};
-  std::atomic<bool> has_cut_ = false;
+  std::atomic<bool> has_cut_ = false, holds_ = false;
   std::atomic<int> drops_ = 0, connections_ = 0, round_trips_ = 0;
   std::vector<std::thread> serving_;
   std::thread accepting_;

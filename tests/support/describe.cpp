@@ -152,7 +152,7 @@ std::ostream& operator<<(std::ostream& out, const ClaimRequest& r) {
   flag(out, "tasks", r.tasks);
   flag(out, "workflows", r.workflows);
   out << " limit=" << r.limit << " worker=" << r.worker << " lease=" << describe(r.lease);
-  return out << ' ' << describe(r.secret);
+  return out << ' ' << describe(r.secret) << (r.repeatable ? " repeatable" : "");
 }
 
 std::ostream& operator<<(std::ostream& out, const ClaimOutcome& o) {

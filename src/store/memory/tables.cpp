@@ -1,5 +1,7 @@
 #include "store/memory/tables.h"
 
+#include "core/claim_secret.h"
+
 namespace hapax::memory {
 
 const Execution* Tables::find(const ExecutionId& id) const {
@@ -16,6 +18,11 @@ const std::set<ExecutionId>& Tables::ids_in(const std::string& name_space, Kind 
   static const std::set<ExecutionId> kNone;
   const auto found = ids_.find({name_space, kind});
   return found == ids_.end() ? kNone : found->second;
+}
+
+std::set<ExecutionId> Tables::claimed_under(const LeaseSecret& secret) const {
+  const auto claim = claims_.find(secret);
+  return claim == claims_.end() ? std::set<ExecutionId>() : claim->second;
 }
 
 void Tables::insert(Execution execution) {
@@ -36,6 +43,7 @@ void Tables::index(const Execution& execution) {
     OpenTasks& tasks = open_[{execution.name_space, execution.queue, execution.kind}];
     ++tasks.running;
     if (execution.concurrency_key) ++tasks.running_by_key[*execution.concurrency_key];
+    if (is_of_repeatable_claim(execution.lease_secret.value())) claims_[*execution.lease_secret].insert(execution.id);
   } else if (is_closed(execution.status)) {
     closed_[{execution.name_space, execution.queue, execution.kind}].emplace(*execution.finished_at, execution.id);
   }
@@ -63,6 +71,10 @@ void Tables::unindex(const Execution& execution) {
     if (execution.concurrency_key) {
       const auto running = tasks.running_by_key.find(*execution.concurrency_key);
       if (--running->second == 0) tasks.running_by_key.erase(running);
+    }
+    if (const auto claim = claims_.find(execution.lease_secret.value()); claim != claims_.end()) {
+      claim->second.erase(execution.id);
+      if (claim->second.empty()) claims_.erase(claim);
     }
   }
   if (tasks.empty()) open_.erase(open);

@@ -56,6 +56,8 @@ class Tables {
   const std::map<QueueName, OpenTasks>& open() const { return open_; }
   const Closed& closed() const { return closed_; }  // each by finished_at
   const TimeOrder& due() const { return due_; }     // by due_at
+  // What runs under a claim that may be said again.
+  std::set<ExecutionId> claimed_under(const LeaseSecret& secret) const;
 
   const std::set<std::pair<std::string, std::string>>& queues() const {
     return queues_;
@@ -119,6 +121,7 @@ class Tables {
   std::multimap<ExecutionId, ExecutionId> steps_;
   Closed closed_;
   TimeOrder due_;
+  std::map<LeaseSecret, std::set<ExecutionId>> claims_;  // those that may be said again
 };
 
 }  // namespace hapax::memory

@@ -2,6 +2,11 @@
 
 namespace hapax::rules {
 
+bool was_handed(const ClaimRequest& request, const Execution& execution, Time now) {
+  return execution.status == Status::running && execution.lease_secret == request.secret &&
+         execution.name_space == request.name_space && execution.lease_expires_at && *execution.lease_expires_at > now;
+}
+
 const QueuePolicy* limits_of(const QueuePolicies& policies, const std::string& name_space, const std::string& queue,
                              Kind kind) {
   static const QueuePolicy kUnlimited;

@@ -19,6 +19,9 @@ inline void keep_earliest(std::optional<Time>& earliest, const std::optional<Tim
 
 namespace rules {
 
+// Whether a claim that is said again was handed this before, and still holds it.
+bool was_handed(const ClaimRequest& request, const Execution& execution, Time now);
+
 // A place in the order of claims: highest priority first, then run_at, then id.
 struct Rank {
   std::int32_t priority = 0;

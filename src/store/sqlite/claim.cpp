@@ -199,6 +199,9 @@ Claim::Claim(Connection& db)
       next_type_(db,
                  "SELECT type FROM hapax_executions INDEXED BY hapax_ready WHERE status = 0 AND parked = 0"
                  " AND queue_no = ? AND type > ? ORDER BY type LIMIT 1"),
+      claimed_(db,
+               "SELECT seq FROM hapax_executions INDEXED BY hapax_claims"
+               " WHERE status = 1 AND lease_secret >= x'80' AND lease_secret = ?"),
       rate_(db, "SELECT full_at_ns, count, per_ms, burst FROM hapax_rates WHERE queue_no = ?"),
       put_rate_(
           db,
@@ -235,7 +238,40 @@ void Claim::take_back(Batch& batch, const ReturnedPermits& permits) {
   save_rate(*queue_no, rate);
 }
 
+// What the same claim was handed before.
+ClaimOutcome Claim::handed_before(Batch& batch, const ClaimRequest& request) {
+  std::vector<std::int64_t> claimed;
+  {
+    Run run(claimed_);
+    run.bind(request.secret);
+    while (run.next()) claimed.push_back(run.int64(0));
+  }
+  std::vector<Row> rows;
+  for (const std::int64_t seq : claimed) {
+    std::optional<Row> row = batch.tables.load_all(seq);
+    if (!row->execution.damaged && rules::was_handed(request, row->execution, batch.now))
+      rows.push_back(*std::move(row));
+  }
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return goes_before(a.execution, b.execution); });
+  ClaimOutcome outcome;
+  outcome.more = !rows.empty();
+  PageBudget budget;
+  for (Row& row : rows) {
+    if (row.execution.kind == Kind::workflow) {
+      auto news = batch.tables.runs().events(row.seq, row.execution.run.seen, kAllEvents, budget);
+      if (any_damaged(news)) continue;
+      outcome.events.push_back(std::move(news));
+    }
+    outcome.executions.push_back(std::move(row.execution));
+  }
+  return outcome;
+}
+
 ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
+  if (request.repeatable) {
+    ClaimOutcome before = handed_before(batch, request);
+    if (!before.executions.empty()) return before;
+  }
   const std::int64_t limit = std::max(request.limit, 0);
   const std::int64_t chunk = request.queues.size() == 1 && !(request.tasks && request.workflows)
                                  ? std::max<std::int64_t>(limit, 1)

@@ -36,6 +36,8 @@ CREATE INDEX hapax_ready ON hapax_executions (queue_no, type, priority DESC, run
 CREATE INDEX hapax_parked ON hapax_executions (queue_no, concurrency_key, type, priority DESC, run_at, id)
   WHERE parked = 1;
 CREATE INDEX hapax_running ON hapax_executions (queue_no, concurrency_key) WHERE status = 1;
+-- Of claims that may be said again: a bit marks their secrets, see core/claim_secret.h.
+CREATE INDEX hapax_claims ON hapax_executions (lease_secret) WHERE status = 1 AND lease_secret >= x'80';
 CREATE INDEX hapax_due ON hapax_executions (due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX hapax_closed ON hapax_executions (queue_no, kind, finished_at, id) WHERE finished_at IS NOT NULL;
 CREATE INDEX hapax_keys ON hapax_executions (key_hash, queue_no) WHERE key_hash IS NOT NULL;

@@ -37,8 +37,9 @@ class Claim {
   std::vector<std::string> types_in(std::int64_t queue_no);  // that anything pending is of
   RateState load_rate(std::int64_t queue_no);
   void save_rate(std::int64_t queue_no, const RateState& rate);
+  ClaimOutcome handed_before(Batch& batch, const ClaimRequest& request);
 
-  Statement next_priority_, due_, next_run_at_, next_type_, rate_, put_rate_;
+  Statement next_priority_, due_, next_run_at_, next_type_, claimed_, rate_, put_rate_;
 };
 
 class Requests {

@@ -127,6 +127,24 @@ void hand_to(World& world, const ClaimRequest& request, Execution& execution, Cl
   }
 }
 
+// What a claim that is said again still holds.
+ClaimOutcome handed_before(World& world, const ClaimRequest& request) {
+  std::vector<const Execution*> held;
+  for (const auto& [id, each] : world.executions) {
+    const bool is_held = each.status == Status::running && each.lease_secret == request.secret;
+    const bool has_ended = each.lease_expires_at <= world.now;
+    if (is_held && !has_ended && each.name_space == request.name_space) held.push_back(&each);
+  }
+  std::sort(held.begin(), held.end(), [](const Execution* a, const Execution* b) { return goes_first(*a, *b); });
+  ClaimOutcome outcome;
+  outcome.more = !held.empty();
+  for (const Execution* each : held) {
+    outcome.executions.push_back(*each);
+    if (each->kind == Kind::workflow) outcome.events.push_back(world.events_after(each->id, each->run.seen));
+  }
+  return outcome;
+}
+
 bool asks_for(const ClaimRequest& request, const Execution& execution) {
   if (request.name_space != execution.name_space) return false;
   if (execution.kind == Kind::task ? !request.tasks : !request.workflows) return false;
@@ -137,6 +155,10 @@ bool asks_for(const ClaimRequest& request, const Execution& execution) {
 }  // namespace
 
 ClaimOutcome World::claim(const ClaimRequest& request) {
+  if (request.repeatable) {
+    ClaimOutcome before = handed_before(*this, request);
+    if (before.more) return before;
+  }
   std::vector<Lane> lanes;
   for (const std::string& queue : request.queues) {
     if (policy(request.name_space, queue).paused) continue;

@@ -59,6 +59,8 @@ CREATE INDEX parked ON open (queue_no, concurrency_key, type, priority DESC, run
 -- A claim writes every index that a running row is in, so there is one: for the end of its lease, and to count what
 -- runs in a queue with a limit. Those with a concurrency key are in another, to be counted by it.
 CREATE INDEX running ON open (due_at, id, queue_no) WHERE status = 1;
+-- Of claims that may be said again: a bit marks their secrets, see core/claim_secret.h.
+CREATE INDEX claims ON open (lease_secret) WHERE status = 1 AND get_byte(lease_secret, 0) > 127;
 CREATE INDEX running_keys ON open (queue_no, concurrency_key) WHERE status = 1 AND concurrency_key IS NOT NULL;
 CREATE INDEX due ON open (due_at, id) WHERE due_at IS NOT NULL AND status <> 1;
 CREATE INDEX suspended ON open (queue_no, id) WHERE status = 2;

@@ -417,7 +417,7 @@ void take_back(Workspace& workspace, const ReturnedPermits& permits) {
   send_rate(workspace.connection(), *queue_no, rate);
 }
 
-std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> requests) {
+std::vector<ClaimOutcome> Claim::claim_new(std::span<const ClaimRequest> requests) {
   const auto queue_no = short_way(requests);
   if (!queue_no) return long_way(requests);
   ClaimOutcome taken;

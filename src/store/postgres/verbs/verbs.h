@@ -73,6 +73,10 @@ class Claim {
 
   static bool has_limits(const QueuePolicy& policy) { return policy.max_running || policy.rate_limit; }
 
+  // Of the requests that were made before and still hold what they were handed: that, by their place.
+  std::map<std::size_t, ClaimOutcome> handed_before(std::span<const ClaimRequest> requests);
+  std::vector<ClaimOutcome> claim_new(std::span<const ClaimRequest> requests);
+
   // The queue of the one request, if it may be served the short way.
   std::optional<std::int32_t> short_way(std::span<const ClaimRequest> requests);
   ClaimOutcome take_due(const ClaimRequest& request, std::int32_t queue_no);

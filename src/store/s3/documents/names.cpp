@@ -7,6 +7,7 @@
 #include <charconv>
 #include <span>
 
+#include "core/claim_secret.h"
 #include "core/hash.h"
 #include "core/hex.h"
 
@@ -236,6 +237,10 @@ std::string short_digest(std::string_view text) {
 
 std::string digest_of_key(std::string_view concurrency_key) { return short_digest(concurrency_key); }
 std::string digest_of_type(std::string_view type) { return short_digest(type); }
+// A secret is never part of a name.
+std::string digest_of_claim(const LeaseSecret& secret) {
+  return short_digest({reinterpret_cast<const char*>(secret.bytes.data()), secret.bytes.size()});
+}
 
 std::string Hint::name() const {
   const std::string_view key = concurrency_key.empty() ? kNoKey : std::string_view(concurrency_key);
@@ -247,8 +252,8 @@ std::string Hint::name() const {
       return fmt::format("{}now-{}-{}-{}-{}-{}", prefix, rank(priority), digits(time), hex(id), key, mark);
     }
     case Kind::running:
-      return fmt::format("{}{}-{}-{}-{}-{}/{}/{}", kRunning, digits(time), hex(id), letter(execution_kind), key, mark,
-                         escape(name_space), escape(queue));
+      return fmt::format("{}{}-{}-{}-{}-{}-{}/{}/{}", kRunning, digits(time), hex(id), letter(execution_kind), key,
+                         claim.empty() ? kNoKey : std::string_view(claim), mark, escape(name_space), escape(queue));
     case Kind::due: return fmt::format("{}{}-{}-{}", kDue, digits(time), hex(id), mark);
     case Kind::closed:
       return fmt::format("{}{}/{}/{}/{}-{}-{}", kClosed, escape(name_space), escape(queue), letter(execution_kind),
@@ -264,7 +269,7 @@ std::string Hint::name() const {
 bool Hint::serves(const Hint& wanted) const {
   if (kind != wanted.kind || id != wanted.id) return false;
   switch (kind) {
-    case Kind::running:
+    case Kind::running: return time <= wanted.time && claim == wanted.claim;
     case Kind::due: return time <= wanted.time;
     case Kind::ready: return time == wanted.time && priority == wanted.priority;
     default: return time == wanted.time;
@@ -298,7 +303,7 @@ std::optional<Hint> parse_ready(const std::vector<std::string_view>& path) {
 std::optional<Hint> parse_running(const std::vector<std::string_view>& path) {
   if (path.size() != 4) return std::nullopt;
   const auto parts = split(path[1], '-');
-  if (parts.size() != 5) return std::nullopt;
+  if (parts.size() != 6) return std::nullopt;
   Hint hint;
   hint.kind = Hint::Kind::running;
   const auto time = number(parts[0]);
@@ -308,7 +313,8 @@ std::optional<Hint> parse_running(const std::vector<std::string_view>& path) {
   hint.id = *id;
   hint.execution_kind = kind_of(parts[2]);
   if (parts[3] != kNoKey) hint.concurrency_key = parts[3];
-  hint.mark = parts[4];
+  if (parts[4] != kNoKey) hint.claim = parts[4];
+  hint.mark = parts[5];
   hint.name_space = unescape(path[2]);
   hint.queue = unescape(path[3]);
   return hint;
@@ -389,7 +395,11 @@ std::vector<Hint> wanted_hints(const Execution& execution, Time now) {
     hint.delayed = execution.run_at > now;
   }
   if (const auto due = execution.due_at()) {
-    add(execution.status == Status::running ? Hint::Kind::running : Hint::Kind::due, *due);
+    Hint& hint = add(execution.status == Status::running ? Hint::Kind::running : Hint::Kind::due, *due);
+    const auto& secret = execution.lease_secret;
+    if (hint.kind == Hint::Kind::running && secret && is_of_repeatable_claim(*secret)) {
+      hint.claim = digest_of_claim(*secret);
+    }
   }
   if (is_closed(execution.status)) add(Hint::Kind::closed, *execution.finished_at);
   if (execution.parent) add(Hint::Kind::step, Time()).group = hex(*execution.parent);

@@ -69,6 +69,7 @@ struct Hint {
   bool delayed = false;         // ready: was not due when it was written
   std::string type;             // ready: its digest
   std::string concurrency_key;  // ready, running: its digest; empty: none
+  std::string claim;            // running: the digest of its claim's secret, if the claim may be said again; or empty
   std::string name_space, queue;
   hapax::Kind execution_kind = hapax::Kind::task;
   std::string group;  // step: the run; run: the digest of the workflow id
@@ -98,6 +99,7 @@ std::string runs_prefix(std::string_view name_space, std::string_view workflow_i
 std::string new_mark();
 std::string digest_of_key(std::string_view concurrency_key);
 std::string digest_of_type(std::string_view type);
+std::string digest_of_claim(const LeaseSecret& secret);
 
 // The hints that lead to an execution as it is; without marks.
 std::vector<Hint> wanted_hints(const Execution& execution, Time now);

@@ -109,9 +109,58 @@ std::vector<TaskDocument> take(const Batch& batch, const ClaimRequest& request, 
   return taken;
 }
 
+// What the same claim was handed before: the hints lead to it.
+std::vector<TaskDocument> handed_before(const Batch& batch, const ClaimRequest& request) {
+  const std::string digest = digest_of_claim(request.secret);
+  std::vector<std::string> names;
+  std::string after;
+  for (bool more = true; more;) {
+    const Listing listing = batch.bucket.list(std::string(kRunning), after);
+    for (const Listed& listed : listing.objects) {
+      const auto hint = Hint::parse(listed.name);
+      if (hint && hint->claim == digest && hint->name_space == request.name_space) names.push_back(task_name(hint->id));
+    }
+    if (!listing.objects.empty()) after = listing.objects.back().name;
+    more = listing.more;
+  }
+  std::sort(names.begin(), names.end());  // one execution may have several hints
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::vector<TaskDocument> handed;
+  for (const Found& found : take_each(batch, names)) {
+    if (!found.exists() || !found.damage.empty()) continue;
+    TaskDocument document = read_task(found.content);
+    if (rules::was_handed(request, document.execution, batch.now)) handed.push_back(std::move(document));
+  }
+  return handed;
+}
+
+// Adds them to the outcome, in the order of claims.
+void answer_with(ClaimOutcome& outcome, std::vector<TaskDocument> taken) {
+  std::sort(taken.begin(), taken.end(), [](const TaskDocument& one, const TaskDocument& other) {
+    return rules::rank_of(one.execution).goes_before(rules::rank_of(other.execution));
+  });
+  PageBudget budget;
+  for (TaskDocument& document : taken) {
+    budget.add(document.execution.payload_bytes());
+    if (document.execution.kind == Kind::workflow) {
+      std::vector<Event>& events = outcome.events.emplace_back();
+      for (Event& event : document.history) {
+        if (event.no > document.execution.run.seen && !add_event(events, std::move(event), budget)) break;
+      }
+    }
+    outcome.executions.push_back(std::move(document.execution));
+  }
+}
+
 }  // namespace
 
 ClaimOutcome claim(const Batch& batch, const ClaimRequest& request) {
+  if (request.repeatable) {
+    ClaimOutcome before;
+    answer_with(before, handed_before(batch, request));
+    before.more = !before.executions.empty();
+    if (before.more) return before;
+  }
   std::deque<QueueScan> turns;
   for (const std::string& queue : request.queues) {
     for (const Kind kind : {Kind::task, Kind::workflow}) {
@@ -145,20 +194,7 @@ ClaimOutcome claim(const Batch& batch, const ClaimRequest& request) {
   if (taken.size() < limit) {
     for (const QueueScan& turn : turns) keep_earliest(outcome.next_at, turn.next_at());
   }
-  std::sort(taken.begin(), taken.end(), [](const TaskDocument& one, const TaskDocument& other) {
-    return rules::rank_of(one.execution).goes_before(rules::rank_of(other.execution));
-  });
-  PageBudget budget;
-  for (TaskDocument& document : taken) {
-    budget.add(document.execution.payload_bytes());
-    if (document.execution.kind == Kind::workflow) {
-      std::vector<Event>& events = outcome.events.emplace_back();
-      for (Event& event : document.history) {
-        if (event.no > document.execution.run.seen && !add_event(events, std::move(event), budget)) break;
-      }
-    }
-    outcome.executions.push_back(std::move(document.execution));
-  }
+  answer_with(outcome, std::move(taken));
   return outcome;
 }
 
