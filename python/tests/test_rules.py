@@ -34,7 +34,9 @@ def workflow(function: Any) -> Any:
 
 
 def first_turn(function: Any, events: Any = ()) -> Turn:
-    turn = Run(workflow(function), EXECUTION).turn(list(events), NOW)
+    run = Run(workflow(function), EXECUTION)
+    turn = run.turn(list(events), NOW)
+    run.drop()
     assert turn is not None
     return turn
 

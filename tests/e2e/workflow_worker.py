@@ -9,6 +9,7 @@ A workflow is a generator function. It asks its Context for things, and yields w
         return payment
 """
 
+import inspect
 import math
 import time
 from urllib.parse import quote
@@ -31,6 +32,10 @@ class ContinueAsNew(Exception):
 
 class NonDeterminism(Exception):
     pass
+
+
+class Suspended(BaseException):
+    """The code waits for something that is not in the history yet."""
 
 
 class Any:
@@ -56,6 +61,7 @@ class Context:
         self.next_step = 1
         self.commands = []  # new ones
         self.handlers = {}  # of updates: by name, the function and the step that waits for the next one
+        self.in_handler = False
 
     def task(self, type, input=None, **options):
         return self._ask("task", type, {"start": {"type": type, "input": input, **options}})
@@ -76,22 +82,31 @@ class Context:
         return self._ask("publish", name, {"name": name, "value": value})
 
     def on(self, name, function):
-        """Answers updates of that name with what the function returns; what it raises refuses them."""
+        """Answers updates of that name with what the function returns; what it raises refuses them. The function may
+        be a generator, which waits as a workflow does."""
         self.handlers[name] = (function, self.wait_signal("hapax.update:" + name))
 
     def answer_update(self, before):
         """Handles the earliest update with a smaller number; False if there is none."""
+        if self.in_handler:
+            return False
         there = [(self.outcomes[step]["no"], name) for name, (_, step) in self.handlers.items() if step in self.outcomes]
         no, name = min(there, default=(before, None))
         if no >= before:
             return False
         function, step = self.handlers[name]
         update = self.outcomes[step]["value"]
+        self.in_handler = True
         try:
             result = function(update.get("payload"))
+            if inspect.isgenerator(result):
+                result = drive(result, self)
             answer = {} if result is None else {"result": result}
+        except NonDeterminism:
+            raise
         except Exception as error:
             answer = {"error": {"type": type(error).__name__, "message": str(error)}}
+        self.in_handler = False
         self.publish("hapax.answer:" + update["request_key"], answer)
         self.on(name, function)
         return True
@@ -164,22 +179,14 @@ def number_of(wait, context):
     return min(numbers) if isinstance(wait, Any) else max(numbers, default=0)
 
 
-def run_code(function, context):
-    """Runs the code from its start to where it waits or ends; returns how the turn ends."""
-    code = function(context, context.execution["input"])
+def drive(code, context):
+    """Runs a generator to its end; what it returned. Raises Suspended where it has to wait."""
     send, value = code.send, None
     while True:
         try:
             wait = send(value)
         except StopIteration as returned:
-            result = {} if returned.value is None else {"result": returned.value}
-            return {"kind": "completed", **result}
-        except ContinueAsNew as again:
-            return {"kind": "continued", "input": again.input}
-        except NonDeterminism as error:
-            return {"kind": "stuck", "error": {"type": "NonDeterminism", "message": str(error)}}
-        except Exception as error:
-            return {"kind": "failed", "error": {"type": type(error).__name__, "message": str(error)}}
+            return returned.value
         while context.answer_update(number_of(wait, context)):
             pass
         try:
@@ -188,8 +195,23 @@ def run_code(function, context):
             send, value = code.throw, failed
             continue
         if not ready:
-            return {"kind": "suspended"}
+            raise Suspended
         send = code.send
+
+
+def run_code(function, context):
+    """Runs the code from its start to where it waits or ends; returns how the turn ends."""
+    try:
+        result = drive(function(context, context.execution["input"]), context)
+        return {"kind": "completed", **({} if result is None else {"result": result})}
+    except Suspended:
+        return {"kind": "suspended"}
+    except ContinueAsNew as again:
+        return {"kind": "continued", "input": again.input}
+    except NonDeterminism as error:
+        return {"kind": "stuck", "error": {"type": "NonDeterminism", "message": str(error)}}
+    except Exception as error:
+        return {"kind": "failed", "error": {"type": type(error).__name__, "message": str(error)}}
 
 
 def make_turn(function, execution, events):

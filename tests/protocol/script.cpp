@@ -4,6 +4,7 @@
 
 #include "core/canonical_json.h"
 #include "core/json_writer.h"
+#include "core/update.h"
 #include "hapax/app.h"
 #include "sdk/workflow_run.h"
 
@@ -55,6 +56,15 @@ class Interpreter {
     }
   }
 
+  // Answers each update with its question, after the statements of `do`.
+  void on(const Json& statement) {
+    context_.on(statement.find("name")->text, [this, code = *statement.find("do")](int question) {
+      got(std::to_string(question));
+      run(code);
+      return question;
+    });
+  }
+
   void step(const Json& statement) {
     const std::string& op = statement.find("op")->text;
     const auto text = [&](const char* name) { return statement.find(name)->text; };
@@ -62,6 +72,7 @@ class Interpreter {
     if (op == "child") return got(std::to_string(context_.run_workflow<int>(text("type"), number(statement, "input"))));
     if (op == "sleep") return context_.sleep(Milliseconds(number(statement, "ms")));
     if (op == "wait_signal") return wait_signal(statement);
+    if (op == "on") return on(statement);
     if (op == "try") return try_or_catch(statement);
     if (op == "version") return got(std::to_string(context_.version(text("name"), number(statement, "current"))));
     if (op == "side_effect") {
@@ -81,6 +92,16 @@ class Interpreter {
   std::vector<std::string> got_;
 };
 
+// Of the refusal of an update only the message is compared.
+std::string comparable_value(const Event& event) {
+  const Json value = parse_json(*event.value);
+  const Json* error = is_update_answer(event.name) ? value.find("error") : nullptr;
+  if (!error) return *event.value;
+  JsonWriter out;
+  out.begin_object().key("error").begin_object().key("message").string(error->find("message")->text);
+  return out.end_object().end_object().take();
+}
+
 void write_command(JsonWriter& out, const TurnRequest::Command& command) {
   const Event& event = command.event;
   out.begin_object().key("step").integer(event.step).key("kind").string(to_string(event.kind));
@@ -90,7 +111,7 @@ void write_command(JsonWriter& out, const TurnRequest::Command& command) {
     out.key("name").string(event.name);
   }
   if (event.until) out.key("until").string(format_time(*event.until));
-  if (event.value) out.key("value").raw(*event.value);
+  if (event.value) out.key("value").raw(comparable_value(event));
   out.end_object();
 }
 

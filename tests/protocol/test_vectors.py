@@ -38,6 +38,8 @@ def statements(ctx, code, now, got):
         elif op == "any":
             index, _ = yield Any(*[ctx.task(type, 0) for type in each["types"]])
             got.append(index)
+        elif op == "on":
+            ctx.on(each["name"], handler(ctx, each["do"], now, got))
         elif op == "try":
             try:
                 yield from statements(ctx, each["do"], now, got)
@@ -49,6 +51,15 @@ def statements(ctx, code, now, got):
             raise RuntimeError(each["message"])
         else:
             raise AssertionError(f"no such statement: {op}")
+
+
+def handler(ctx, code, now, got):
+    def answer(question):
+        got.append(question)
+        yield from statements(ctx, code, now, got)
+        return question
+
+    return answer
 
 
 def workflow(code, now):
@@ -65,7 +76,10 @@ def describe_command(command):
     told = {"step": command["step"], "kind": command["kind"]}
     if start:
         return {**told, "type": start["type"], "input": start["input"]}
-    return {**told, **{name: command[name] for name in ("name", "until", "value") if name in command}}
+    told |= {name: command[name] for name in ("name", "until", "value") if name in command}
+    if told.get("name", "").startswith("hapax.answer:") and "error" in told["value"]:
+        told["value"] = {"error": {"message": told["value"]["error"]["message"]}}
+    return told
 
 
 def describe_end(end):
@@ -88,4 +102,4 @@ def test_a_vector_is_answered_as_written(path):
 
 
 def test_there_are_vectors():
-    assert len(VECTORS) >= 17
+    assert len(VECTORS) >= 25

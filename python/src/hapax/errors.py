@@ -152,6 +152,18 @@ class RequestFailedBefore(Error):
         return earlier
 
 
+class UpdateRefused(Error):
+    """The workflow's handler of this update raised: `type` is the class of that exception, `message` its text. It is
+    the answer for good."""
+
+    default_code = "UpdateRefused"
+
+    @property
+    def type(self) -> str | None:
+        """The class of what the handler raised."""
+        return self.body.get("type")
+
+
 class LeaseLost(Error):
     """Another worker has this task by now, or it is closed. What this worker does for it no longer counts."""
 
@@ -215,6 +227,7 @@ _BY_CODE: dict[str, type[Error]] = {
         WorkflowAlreadyCompleted,
         RequestInProgress,
         RequestFailedBefore,
+        UpdateRefused,
         LeaseLost,
         StoreUnavailable,
     )

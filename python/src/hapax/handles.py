@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from hapax.calls import path
 from hapax.codec.build import ANY
@@ -18,9 +18,20 @@ if TYPE_CHECKING:
     from hapax.receipt import Receipt
 
 R = TypeVar("R", covariant=True)
+T = TypeVar("T")
 
 CLOSED = ("completed", "failed", "cancelled", "timed_out")
 _LONGEST_WAIT_S = 30.0
+
+
+def _decode_answer(name: str, type: Any, answer: Any) -> Any:
+    from hapax.codec import Mismatch, codec_of
+    from hapax.signature import invalid
+
+    try:
+        return None if answer is None else codec_of(type).decode(answer)
+    except Mismatch as mismatch:
+        raise invalid(f"the answer to the update {name!r}", mismatch) from None
 
 
 def key_header(key: str | None, headers: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -173,14 +184,33 @@ class WorkflowHandle(Handle[R]):
             body["grace"] = to_wire(grace)
         return await self._control(("cancel",), request_key, body)
 
-    async def update(self, name: str, payload: Any = None, *, request_key: str, timeout: Duration | None = None) -> Any:
-        """A signal with an answer, once per request key: what the workflow's handler of that name returns.
+    @overload
+    async def update(
+        self, name: str, payload: Any = None, *, request_key: str, timeout: Duration | None = None
+    ) -> Any: ...
+    @overload
+    async def update(
+        self, name: str, payload: Any, type: type[T], *, request_key: str, timeout: Duration | None = None
+    ) -> T: ...
+    async def update(
+        self, name: str, payload: Any = None, type: Any = Any, *, request_key: str, timeout: Duration | None = None
+    ) -> Any:
+        """A signal with an answer, once per request key: what the workflow's handler of that name (`ctx.on`) returns,
+        as `type`.
 
-        Said again under its key it gets the same answer. Raises `hapax.Timeout` if there is none after `timeout`.
+        Said again under its key it gets the same answer. Raises `UpdateRefused` if the handler raised, `hapax.Timeout`
+        if there is no answer after `timeout`, and `hapax.Error` with the code `WorkflowClosed` if there will be none.
         """
-        from hapax.workflow.updates import send_update
-
-        return await send_update(self._calls, self._path("updates", name), payload, request_key, timeout)
+        body = {} if payload is None else {"payload": ANY.encode(payload)}
+        ends = None if timeout is None else time.monotonic() + to_seconds(timeout)
+        while True:
+            left = _LONGEST_WAIT_S if ends is None else max(0.0, min(_LONGEST_WAIT_S, ends - time.monotonic()))
+            target = self._path("updates", name) + f"?wait={to_wire(round(left, 3))}"
+            answer = await self._calls.call("POST", target, body, headers=key_header(request_key), wait_s=left)
+            if answer.status == 200:
+                return _decode_answer(name, type, answer.json.get("result"))
+            if ends is not None and time.monotonic() >= ends:
+                raise Timeout(f"{self!r} has not answered within {timeout}; ask again under the same key")
 
     async def values(self) -> Mapping[str, Any]:
         """The values that the workflow has published, by name."""

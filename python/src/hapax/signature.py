@@ -26,6 +26,22 @@ def invalid(what: str, mismatch: Mismatch) -> InvalidInput:
     return InvalidInput(f"{what}: {mismatch}", body={"pointer": mismatch.pointer})
 
 
+def hints_of(function: Callable[..., Any], what: str, names: dict[str, Any]) -> dict[str, Any]:
+    """The annotations of a function, resolved; `names` are those visible where it is defined."""
+    try:
+        return typing.get_type_hints(function, localns=names, include_extras=True)
+    except NameError as error:
+        raise UnsupportedAnnotation(f"{what}: an annotation cannot be resolved: {error}") from None
+
+
+def codec_for(annotation: Any, what: str, names: dict[str, Any]) -> Codec:
+    """The codec of an annotation; an error names `what` is annotated with it."""
+    try:
+        return codec_of(annotation, names)
+    except UnsupportedAnnotation as error:
+        raise UnsupportedAnnotation(f"{what}: {error.message}") from None
+
+
 class Signature:
     """The parameters and the result of one function, resolved once."""
 
@@ -34,7 +50,7 @@ class Signature:
         the function is defined."""
         self.name = getattr(function, "__qualname__", repr(function))
         signature = inspect.signature(function)
-        hints = self._hints(function, names)
+        hints = hints_of(function, self.name, names)
         self.context_parameter: str | None = None
         self._codecs: dict[str, Codec] = {}
         kept = []
@@ -47,7 +63,7 @@ class Signature:
                 raise UnsupportedAnnotation(
                     f"{self.name}: the parameter '*{parameter.name}' has no JSON form; name each argument"
                 )
-            self._codecs[parameter.name] = self._codec(annotation, f"parameter '{parameter.name}'", names)
+            self._codecs[parameter.name] = codec_for(annotation, f"{self.name}: parameter '{parameter.name}'", names)
             kept.append(parameter)
         self.parameters = inspect.Signature(kept)
         self._sole = kept[0].name if len(kept) == 1 else None
@@ -56,19 +72,7 @@ class Signature:
             typing.get_origin(hints.get(self._sole)) or hints.get(self._sole), _named()
         ):
             self.takes_object = False  # an activity puts the event into the member `event`
-        self._result = self._codec(hints.get("return", Any), "result", names)
-
-    def _hints(self, function: Callable[..., Any], names: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return typing.get_type_hints(function, localns=names, include_extras=True)
-        except NameError as error:
-            raise UnsupportedAnnotation(f"{self.name}: an annotation cannot be resolved: {error}") from None
-
-    def _codec(self, annotation: Any, what: str, names: dict[str, Any]) -> Codec:
-        try:
-            return codec_of(annotation, names)
-        except UnsupportedAnnotation as error:
-            raise UnsupportedAnnotation(f"{self.name}: {what}: {error.message}") from None
+        self._result = codec_for(hints.get("return", Any), f"{self.name}: result", names)
 
     def encode(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The input for a call with these arguments, or `no_input` for a function without parameters."""

@@ -72,6 +72,8 @@ async def main() -> None:
     run = await process_order.start("order-1", Order(1))
     assert_type(run, WorkflowHandle[tuple[str, int]])
     assert_type(await run.result(), tuple[str, int])
+    assert_type(await run.update("reserve_more", 3, int, request_key="more-1"), int)
+    print(await run.update("reserve_more", 3, request_key="more-1"))
     print(await charge_card.options(key="k").explain(Order(1)))
     enqueued = await app.enqueue(charge_card, order=Order(1), task_id="k")
     assert_type(enqueued, Handle[str])

@@ -33,6 +33,8 @@ async def process_order(ctx: Context, order: Order) -> int:
     payment: int = await ctx.run(charge_card, order)  # wrong
     await ctx.run(ship, order, fast=True)  # wrong
     await ctx.run(ship)  # wrong
+    ctx.on(len, lambda: 1)  # wrong
+    ctx.on("reserve_more")(3)  # wrong
     return payment
 
 
@@ -47,6 +49,8 @@ async def main() -> None:
     await process_order.start("order-1", "order")  # wrong
     app.task(identity="odd")  # wrong
     app.configure_queue("payments", max_running="many")  # wrong
+    left: str = await process_order.handle("order-1").update("reserve_more", 1, int, request_key="k")  # wrong
+    await process_order.handle("order-1").update("reserve_more", 1)  # wrong
     text: str = app.once_sync("k", double, 5)  # wrong
     await app.once(456, charge_card, Order(1))  # wrong
-    print(number, text)
+    print(number, text, left)

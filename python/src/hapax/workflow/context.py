@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast, overload
 
 from hapax.codec.build import ANY
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+F = TypeVar("F", bound="Callable[..., Any]")
 
 _log = logging.getLogger("hapax.workflow")
 
 
 class _Base:
     """What both kinds of workflows can ask for without waiting."""
+
+    _handlers_may_wait = True
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -90,6 +94,25 @@ class _Base:
         """Stores a value under a name, for others to read with `handle.values()`. The last one of a name counts."""
         self._run.history.check_usable()
         self._run.history.ask("publish", name, {"name": name, "value": ANY.encode(value)})
+
+    @overload
+    def on(self, update: str, /) -> Callable[[F], F]: ...
+    @overload
+    def on(self, update: str, function: F, /) -> F: ...
+    def on(self, update: str, function: Any = None, /) -> Any:
+        """Answers the updates of that name from now on, those that came before too: `@ctx.on("reserve_more")`.
+
+        The function takes the question, or nothing, and returns the answer, which `handle.update()` gets; what it
+        raises refuses the update. It is called where the code waits, one update after the other, in the order in which
+        they came. It may use the context; in an async workflow it may be async itself.
+        """
+        names = dict(sys._getframe(1).f_locals)
+
+        def add(function: Any) -> Any:
+            self._run.updates.add(update, function, names, may_wait=self._handlers_may_wait)
+            return function
+
+        return add if function is None else add(function)
 
     def side_effect(self, name: str, compute: Callable[[], T]) -> T:
         """What `compute` returns, recorded as JSON: a quick look at something outside. It is called again if the worker
@@ -240,6 +263,7 @@ class SyncContext(_Base):
     """What a `def` workflow can ask for. It runs on a thread of its own, which waits while the workflow does."""
 
     _thread: CodeThread
+    _handlers_may_wait = False
 
     def _bind(self, thread: CodeThread) -> None:
         self._thread = thread

@@ -16,6 +16,7 @@ from hapax.workflow.errors import ContinueAsNew, NothingToWaitFor, NotInWorkflow
 from hapax.workflow.guard import guarded, is_code_of_workflow
 from hapax.workflow.history import CANCEL_REQUESTED, History
 from hapax.workflow.loop import WorkflowLoop
+from hapax.workflow.updates import Updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -63,7 +64,9 @@ class Run:
         self.turn_began_s = self.loop.time()
         self._timers: dict[int, int] = {}  # id of a handle → its step
         self._main: asyncio.Task[Any] | None = None
-        self._thread: CodeThread | None = None
+        self.thread: CodeThread | None = None
+        """Of a plain workflow, where its code runs."""
+        self.updates = Updates(self)
         self.is_cancel_requested = False
         self.cancel_reason: Any = None
 
@@ -108,11 +111,11 @@ class Run:
             from hapax.workflow.threads import CodeThread
 
             context = SyncContext(self)
-            self._thread = CodeThread(
+            self.thread = CodeThread(
                 lambda: function(**{signature.context_parameter or "": context}, **arguments), self.forbidden
             )
-            context._bind(self._thread)
-            result = await self._thread.drive()
+            context._bind(self.thread)
+            result = await self.thread.drive()
         return None if result is None else signature.encode_result(result)
 
     def _finish_turn(self) -> Turn:
@@ -164,8 +167,8 @@ class Run:
                 waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "gi_yieldfrom", None)
             if place is not None:
                 places.append(place)
-        if self._thread is not None:
-            places.append(self._thread.waits_at())
+        if self.thread is not None:
+            places.append(self.thread.waits_at())
         return ", ".join(dict.fromkeys(places)) or "an unknown place"
 
     def drop(self) -> None:
@@ -176,8 +179,8 @@ class Run:
                 if not task.done():
                     task.cancel()
             self.loop.run_ready(most=10_000)
-        if self._thread is not None:
-            self._thread.end()
+        if self.thread is not None:
+            self.thread.end()
         for task in self.loop.tasks:
             if task.done() and not task.cancelled():
                 task.exception()  # it was dropped with the run
