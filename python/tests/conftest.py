@@ -18,7 +18,7 @@ from hapax import Hapax
 from hapax.testing import Server
 from hapax.transport.library import Library
 
-pytest_plugins = ["hapax.testing"]
+pytest_plugins = ["hapax.pytest_plugin"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

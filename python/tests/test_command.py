@@ -105,6 +105,19 @@ def test_replay_finds_code_that_does_not_fit(command: Command) -> None:
     assert "orders.py:" in out
 
 
+def test_replay_of_exported_files(command: Command) -> None:
+    hapax.sync(command.app.call("POST", "/v1/workflows", {"type": "daily", "workflow_id": "d-2"}))
+    command.run("orders:app", "--until-idle", "300ms")
+    exported = hapax.sync(command.app.workflow_handle("d-2").export())
+    (command.directory / "d-2.json").write_text(exported)
+    code, out = command.run("replay", "orders:app", "d-2.json", "--url", "http://127.0.0.1:1")
+    assert (code, out) == (0, "ok     daily  d-2\n"), "no engine is needed"
+    (command.directory / "bad.json").write_text('{"type": "daily"}')
+    code, out = command.run("replay", "orders:app", "bad.json")
+    assert code == 2
+    assert 'bad.json: this is no exported history: it has no "workflow_id"' in out
+
+
 def await_working(worker: subprocess.Popen[str]) -> None:
     """Until it says that it works, or works again."""
     assert worker.stdout is not None

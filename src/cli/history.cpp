@@ -48,6 +48,7 @@ void print_export(std::ostream& out, const Execution& run, const std::vector<Eve
   json.key("type").string(run.type);
   json.key("status").string(to_string(run.status));
   json.key("input").string(run.input);
+  json.key("created_at").string(format_time(run.created_at));
   json.key("events").begin_array();
   for (const Event& event : events) wire::write_event(json, event);
   json.end_array().end_object();

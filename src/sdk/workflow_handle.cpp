@@ -258,7 +258,7 @@ std::string AnyWorkflowHandle::export_json() const {
   JsonWriter out;
   out.begin_object().key("workflow_id").string(workflow_id()).key("execution_id").string(run.id.to_string());
   out.key("type").string(run.type).key("status").string(to_string(run.status)).key("input").string(run.input);
-  out.key("events");
+  out.key("created_at").string(format_time(run.created_at)).key("events");
   detail::write_history(out, state_->app(), run.id);
   return out.end_object().take();
 }

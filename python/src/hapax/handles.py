@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from hapax.calls import path
+from hapax.codec import dump_json
 from hapax.codec.build import ANY
 from hapax.durations import Duration, to_seconds, to_wire
 from hapax.errors import Timeout, ended
@@ -219,13 +220,32 @@ class WorkflowHandle(Handle[R]):
 
     async def history(self) -> list[Mapping[str, Any]]:
         """The events of the latest run."""
+        return await self._history("")
+
+    async def _history(self, run: str) -> list[Mapping[str, Any]]:
         events: list[Mapping[str, Any]] = []
         after: int | None = 0
         while after is not None:
-            page = (await self._calls.call("GET", self._path("history") + f"?after={after}")).json
+            page = (await self._calls.call("GET", self._path("history") + f"?{run}after={after}")).json
             events += page["events"]
             after = page["next_after"]
         return events
+
+    async def export(self) -> str:
+        """The history of the latest run with its type and input, for `hapax.testing.replay`: what `hapax history
+        --export` writes."""
+        run = await self.execution()
+        return dump_json(
+            {
+                "workflow_id": self.workflow_id,
+                "execution_id": run["id"],
+                "type": run["type"],
+                "status": run["status"],
+                "input": dump_json(run.get("input")).decode(),
+                "created_at": run["created_at"],
+                "events": await self._history(f"run={run['id']}&"),
+            }
+        ).decode()
 
     async def resume(self, *, request_key: str) -> Mapping[str, Any]:
         """Lets a failed, cancelled or timed-out workflow go on from its last completed step, once per request key."""

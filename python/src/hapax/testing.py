@@ -1,6 +1,6 @@
-"""For tests: an engine in memory whose clock skips, and a pytest plugin.
+"""For tests: an engine in memory whose clock skips, a real server, and the replay of exported histories.
 
-The plugin is there when the package is installed. Its fixtures:
+When the package is installed, pytest has two fixtures of it:
 
 - `hapax_app`: a `TestHapax`. Declare tasks on it, or let it stand in for your own app: `hapax_app.adopt(orders.app)`.
 - `hapax_server`: a real `hapax serve` on a free port, for the time of the test; `.url` is where.
@@ -29,19 +29,21 @@ import subprocess
 import threading
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from hapax.app import Hapax
 from hapax.durations import Duration, to_seconds
 from hapax.errors import NativeMissing, error_from
 from hapax.transport.library import load
 from hapax.transport.native import NativeTransport
+from hapax.worker.replay import replay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from hapax.definitions import Task
     from hapax.worker import Worker
+
+
+__all__ = ["Server", "TestHapax", "TestTransport", "find_program", "replay"]
 
 
 class TestTransport(NativeTransport):
@@ -223,19 +225,3 @@ class Server:
         assert self.process.stdout is not None
         self.process.stdout.close()
         self.process = None
-
-
-@pytest.fixture
-def hapax_app() -> Iterator[TestHapax]:
-    """An app in memory with a clock that skips."""
-    app = TestHapax()
-    yield app
-    app.close()
-
-
-@pytest.fixture
-def hapax_server(tmp_path: pathlib.Path) -> Iterator[Server]:
-    """A server for the time of the test."""
-    server = Server(tmp_path).start()
-    yield server
-    server.stop()
