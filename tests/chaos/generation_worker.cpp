@@ -1,18 +1,19 @@
 // A worker of one generation of a program: it knows the types that it is told, and no others.
 //
-//   generation_worker URL NAME TYPE…
+//   generation_worker PORT NAME TYPE…
 #include <hapax/hapax.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <string>
 #include <thread>
 
 using namespace std::chrono_literals;
 
 int main(int argc, char** argv) try {
   if (argc < 4) return EXIT_FAILURE;
-  auto app = hapax::open(argv[1]);
+  auto app = hapax::open(std::string("http://127.0.0.1:") + argv[1]);
   for (int i = 3; i < argc; ++i) {
     const std::string type = argv[i];
     app.task(type,
@@ -32,6 +33,7 @@ int main(int argc, char** argv) try {
                  return ran;
                },
                {.queue = "orders"});
+  std::cout << "working" << std::endl;
   app.work({.threads = 2, .name = argv[2], .lease = 2s});
   return EXIT_SUCCESS;
 } catch (const std::exception& error) {

@@ -10,11 +10,9 @@ import threading
 import time
 
 from client import Client
+from slowdown import SLOWDOWN
 
 BINARY = pathlib.Path(os.environ["HAPAX_BINARY"]).resolve()
-
-# A sanitizer makes the server several times slower: time limits in tests are multiplied by this.
-SLOWDOWN = 10 if os.environ.get("HAPAX_SANITIZE") else 1
 
 
 def clean_environment(home):

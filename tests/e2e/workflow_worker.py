@@ -14,7 +14,7 @@ import math
 import time
 from urllib.parse import quote
 
-from server import SLOWDOWN
+from slowdown import SLOWDOWN
 
 
 class StepFailed(Exception):
