@@ -16,7 +16,11 @@ R = TypeVar("R")
 
 
 class TaskContext:
-    """The task that a handler runs. Get it by `hapax.current()`, or as a parameter annotated `TaskContext`."""
+    """The task that a handler runs. Get it by `hapax.current()`, or as a parameter annotated `TaskContext`.
+
+    `effect_key` is the same in every attempt: hand it to the outside world as its idempotency key. `attempt` counts
+    from 1, `id` and `type` are the task's, `lease` is this attempt's, and `execution` is the task as the API shows it.
+    """
 
     def __init__(self, claim: Mapping[str, Any]) -> None:
         execution: Mapping[str, Any] = claim["execution"]

@@ -72,7 +72,8 @@ class Declaring:
 
         An async function runs on the worker's event loop, a plain one on a thread, and with `cpu=True` in a process.
         `name` is the type, by default the function's name; `aliases` are names it had before. The other options are
-        declared to the server, which shows them as declared in code; its configuration file wins.
+        those of every submission, as in `Task.options`. They are declared to the server, which shows them as declared
+        in code; its configuration file wins.
         """
         declared = TypeOptions(queue, identity, identity_fields, reuse, retry, timeout)
         names = _names_of_caller()
@@ -103,7 +104,11 @@ class Declaring:
         aliases: Sequence[str] = (),
         queue: str | None = None,
     ) -> Any:
-        """Makes a workflow of a function whose first parameter is its `Context` (or `SyncContext` for a `def`)."""
+        """Makes a workflow of a function whose first parameter is its `Context` (or `SyncContext` for a `def`).
+
+        `name` is the type, by default the function's name; `aliases` are names it had before; `queue` is where its
+        turns wait for a worker.
+        """
         names = _names_of_caller()
 
         def make(function: Callable[..., Any]) -> Workflow[Any, Any]:
@@ -129,7 +134,12 @@ class Declaring:
         idempotency_ttl: Duration | None = None,
         **settings: Any,
     ) -> None:
-        """Sets what holds for a queue, on the server. It is sent with the first call that goes out."""
+        """Sets what holds for a queue, on the server. It is sent with the first call that goes out.
+
+        `retention` is how long closed tasks are kept, `idempotency_ttl` how long keys count. `rate_limit` is
+        `"100/sec"`; `max_running` bounds the tasks that run at once, `concurrency_limit` those of one concurrency key.
+        `settings` are any others of `PUT /v1/queues/{name}`.
+        """
         body: dict[str, Any] = dict(settings)
         if retention is not None:
             body["retention"] = to_wire(retention)
@@ -154,8 +164,13 @@ class Declaring:
     ) -> Callable[[D], D]:
         """Starts a workflow or task on a schedule, once for each firing, on any number of servers.
 
-        Five fields, six with seconds first, or `@daily` and friends. The activity's id is `id`, else the name of what
-        it starts. The server is told with the first call that goes out, and keeps the schedule from then on.
+        Five fields, six with seconds first, or `@daily` and friends, in `timezone` (UTC). `misfire` says what becomes
+        of firings that were missed by more than `misfire_grace`: `"skip"`, `"catchup"` (each, up to `catchup_limit`) or
+        `"compress"` (one run for all, which gets a `Window`). `overlap` says what becomes of a firing while the last
+        run is open: `"allow"`, `"skip"`, `"buffer_one"`. `jitter` spreads the starts.
+
+        `input` is that of each run. The activity's id is `id`, else the name of what it starts. The server is told with
+        the first call that goes out, and keeps the schedule from then on.
         """
         trigger = cron_trigger(expression, timezone, misfire, misfire_grace, catchup_limit, overlap, jitter)
 
@@ -177,7 +192,10 @@ class Declaring:
     ) -> _EventDecorator:
         """Runs a function, task or workflow for each CloudEvent that matches, once for each event id.
 
-        A plain function becomes a task. Its parameter `event: CloudEvent[Paid]` gets the event.
+        A plain function becomes a task. Its parameter `event: CloudEvent[Paid]` gets the event. `where` has conditions
+        on the event's data: `{"/country": "DE"}`, or `[{"pointer": "/country", "prefix": "D"}]`. `dedupe_by` says when
+        two events are the same: by their `"id"`, or by `"source_and_id"`. The activity's id is `id`, else the name of
+        what it starts.
         """
         trigger = event_trigger(type, source, subject, where, dedupe_by)
 

@@ -101,8 +101,17 @@ class Task(Generic[P, R]):
     ) -> Self:
         """The same task with options for its next submissions.
 
-        `key` is your name for the intent: the same key is the same task. `scope`, `identity`, `identity_fields` and
-        `reuse` say which submissions are the same and what a duplicate gets; `on_duplicate="error"` raises for one.
+        - `key` is your name for the intent: the same key, within `scope`, is the same task. `idempotency_ttl` is how
+          long it counts.
+        - `identity` says which submissions without a key are the same: `"strict"` those of the same input,
+          `"contextual"` those of the same `identity_fields` (JSON Pointers), `"always_unique"` none.
+        - `reuse` says when a submission creates a new task in place of the one it finds: if that failed, was cancelled
+          or timed out (`"allow_failed"`, the default), never (`"reject"`), if it is closed (`"allow_closed"`), always
+          (`"replace"`, which cancels an open one). Otherwise it is a duplicate, and gets the task that is there;
+          `on_duplicate="error"` raises `TaskAlreadyExists` or `TaskAlreadyCompleted` instead.
+        - `queue`, `priority` (-1000 to 1000, higher is first), `run_at` or `delay`, and `concurrency_key` say where and
+          when it runs; `retry`, `timeout` (of an attempt) and `deadline` (of all) how often and how long.
+        - `headers` and `tags` travel with it. `id` is the id of the submission, drawn here if you give none.
         """
         other = copy.copy(self)
         other._options = self._options.merged(

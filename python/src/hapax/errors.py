@@ -50,6 +50,7 @@ class InvalidRequest(Error):
 
     @property
     def pointer(self) -> str | None:
+        """The JSON Pointer of the wrong member."""
         return self.body.get("pointer")
 
 
@@ -84,14 +85,17 @@ class IdempotencyConflict(Error):
 
     @property
     def existing_id(self) -> str | None:
+        """The execution that has the key."""
         return self.body.get("existing_execution_id")
 
     @property
     def input_hash(self) -> str | None:
+        """The hash of the input that was refused."""
         return self.body.get("input_hash")
 
     @property
     def existing_input_hash(self) -> str | None:
+        """The hash of the input that the key was used with."""
         return self.body.get("existing_input_hash")
 
 
@@ -102,10 +106,12 @@ class TaskAlreadyExists(Error):
 
     @property
     def existing_id(self) -> str | None:
+        """The execution that has the key."""
         return self.body.get("existing_execution_id")
 
     @property
     def status(self) -> str | None:
+        """Its status."""
         return self.body.get("status")
 
 
@@ -116,10 +122,12 @@ class TaskAlreadyCompleted(TaskAlreadyExists):
 
     @property
     def result(self) -> Any:
+        """Its result, as JSON."""
         return self.body.get("result")
 
     @property
     def completed_at(self) -> str | None:
+        """When it was completed, as RFC 3339."""
         return self.body.get("completed_at")
 
 
@@ -148,6 +156,7 @@ class RequestFailedBefore(Error):
 
     @property
     def earlier(self) -> Mapping[str, Any]:
+        """The error that the operation ended with."""
         earlier: Mapping[str, Any] = self.body.get("earlier") or {}
         return earlier
 
@@ -177,6 +186,7 @@ class StoreUnavailable(Error):
 
     @property
     def retry_after(self) -> float:
+        """After how many seconds to try again."""
         return float(self.body.get("retry_after", 1))
 
 
@@ -274,11 +284,13 @@ class ExecutionError(Exception):
 
     @property
     def error(self) -> Mapping[str, Any]:
+        """The last error: `type`, `message`, and `stack` and `details` if they were given."""
         error: Mapping[str, Any] = self.execution.get("error") or {}
         return error
 
     @property
     def type(self) -> str | None:
+        """The type of the last error, often the class of an exception."""
         return self.error.get("type")
 
 
@@ -356,4 +368,5 @@ class StepFailed(Exception):
 
     @property
     def type(self) -> str | None:
+        """The type of its error, often the class of an exception; None if it was cancelled or timed out."""
         return self.error.get("type")

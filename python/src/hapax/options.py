@@ -20,8 +20,11 @@ Deadline = Union[Duration, "datetime"]
 
 @dataclass(frozen=True)
 class Retry:
-    """How often and when a failed task is tried again: after `initial`, then `factor` times as long each time, at most
-    `max`, with full jitter. What is not given is the server's default."""
+    """How often and when a failed task is tried again.
+
+    `max_attempts` counts the first one. The next attempt begins after `initial`, then `factor` times as long each time,
+    at most `max`, with full jitter. What is not given is the server's default: 3 attempts, 1 s, 2, 1 minute.
+    """
 
     max_attempts: int | None = None
     initial: Duration | None = None

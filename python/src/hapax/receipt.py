@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 class Receipt:
     """Whether the submission created its execution, which execution it is, and why.
 
-    `execution` and `match` are as the API shows them; `match` is None for a task that is always unique.
+    `execution` and `match` are as the API shows them; `match` says which rule found it, and is None for a task that is
+    always unique. `deduplicated_from` is the execution that was found. `result_expired` says that it was completed, but
+    its result is no longer kept.
     """
 
     created: bool
@@ -26,6 +28,7 @@ class Receipt:
 
     @classmethod
     def from_wire(cls, body: Mapping[str, Any]) -> Receipt:
+        """From the API's answer."""
         return cls(
             created=body["created"],
             execution=body["execution"],

@@ -124,6 +124,7 @@ class TestHapax(Hapax):
                 self._workers.append(_WorkerThread(app))
 
     def close(self) -> None:
+        """Ends the workers, and gives adopted apps back."""
         for worker in self._workers:
             worker.stop()
         self._workers.clear()
@@ -190,6 +191,7 @@ class Server:
 
     @property
     def url(self) -> str:
+        """Where it is."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> Server:

@@ -52,7 +52,7 @@ def outside_sync() -> Generator[None, None, None]:
 def sync(call: Coroutine[Any, Any, R]) -> R:
     """Runs a call of this library to its end, in code without an event loop.
 
-    >>> answer = hapax.sync(app.cancel_workflow("order-456", request_key="cancel-456"))   # doctest: +SKIP
+        answer = hapax.sync(app.cancel_workflow("order-456", request_key="cancel-456"))
 
     It blocks the thread. On a thread that runs an event loop, await the call instead.
     """

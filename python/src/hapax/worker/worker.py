@@ -38,7 +38,12 @@ class Worker:
 
     Async handlers run on the event loop, up to `concurrency` at once; plain ones on `threads` threads; those with
     `cpu=True` in `processes` processes. Turns of workflows run on a thread of their own. It claims only what the app
-    has declared. Leaving the block drains: no more claims, up to `grace` for what runs, and everything is reported.
+    has declared, in the queues of its tasks, or in `queues`. Leaving the block drains: no more claims, up to `grace`
+    for what runs, and everything is reported.
+
+    `lease` is how long the engine waits for a worker that has died; it is kept up while a handler runs. `kept_runs`
+    workflows stay in memory between their turns, the others are replayed. With `until_idle`, `run()` ends when there
+    was nothing to do for that long. `name` is for people who look at the engine.
     """
 
     def __init__(
@@ -186,11 +191,13 @@ class Worker:
     # What the source says
 
     def failed(self, error: BaseException) -> None:
+        """The source cannot claim any more: the worker ends with this error."""
         self._failure = error
         _log.error("the worker ends: %s", error)
         self._stopped.set()
 
     def cancelled(self, lease: str, lost: bool) -> None:
+        """The task of this lease was cancelled, or is no longer this worker's."""
         task, context = self._running.get(lease, (None, None))
         if task is None or context is None:
             return  # it is over, or it is a turn: its commit will be refused
@@ -200,6 +207,7 @@ class Worker:
             task.cancel()
 
     def started(self, lane: int, claim: Claim) -> bool:
+        """Runs what was claimed; False if this worker does not."""
         execution = claim["execution"]
         if self._is_draining:
             return False
