@@ -99,7 +99,10 @@ class Engine:
             self.now_s = max(self.now_s, time_from_wire(step["until"]).timestamp())
             self.append(kind="fired", step=step["step"])
         elif step["kind"] == "wait_signal":
-            self.append(kind="signal", step=step["step"], name=step["name"], value=self.random.randrange(100))
+            value: Any = self.random.randrange(100)
+            if step["name"].startswith("hapax.update:"):
+                value = {"request_key": f"r{len(self.history)}", "payload": value}
+            self.append(kind="signal", step=step["step"], name=step["name"], value=value)
         elif self.random.random() < 0.15:
             error = {"type": "Bad", "message": "by chance"}
             self.append(kind="closed", step=step["step"], status="failed", error=error)

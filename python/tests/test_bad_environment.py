@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import compileall
 import datetime
 import multiprocessing
+import os
+import pathlib
+import resource
+import shutil
 import socket
+import statistics
 import subprocess
 import sys
 import threading
@@ -131,7 +137,31 @@ def test_an_app_opened_before_a_fork_says_what_to_do(app: Hapax) -> None:
     assert not hapax.sync(app.submit("t", idempotency_key="k")).created  # the parent's connection still works
 
 
-def test_import_is_quick_and_opens_nothing() -> None:
+def cpu_s(environment: dict[str, str], program: str) -> float:
+    """The processor time of a fresh interpreter that runs this."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
+
+
+def test_import_takes_no_longer_than_six_starts_of_an_interpreter(tmp_path: pathlib.Path) -> None:
+    """60 ms where a bare start takes 10 ms. A ratio of processor times, so that a busy machine does not fail it."""
+    installed = tmp_path / "hapax"  # with its bytecode, as pip installs it
+    shutil.copytree(pathlib.Path(hapax.__file__).parent, installed, ignore=shutil.ignore_patterns("__pycache__"))
+    assert compileall.compile_dir(installed, quiet=1)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    bare, importing = [], []
+    for _ in range(11):
+        bare.append(cpu_s(environment, "pass"))
+        importing.append(cpu_s(environment, "import hapax"))
+    start_s, with_import_s = statistics.median(bare), statistics.median(importing)
+    took = f"a bare start takes {start_s * 1000:.0f} ms, import hapax {(with_import_s - start_s) * 1000:.0f} ms more"
+    print(took)
+    assert with_import_s - start_s <= 6 * start_s, took
+
+
+def test_import_opens_nothing() -> None:
     program = (
         "import sys; before = set(sys.modules); import hapax; hapax.Hapax('http://127.0.0.1:1'); "
         "print(sorted({'asyncio', 'ssl', 'http.client', 'sqlite3', 'pydantic'} & set(sys.modules)))"

@@ -107,7 +107,14 @@ async def node(ctx: Context, rng: random.Random, depth: int) -> Any:
 @app.workflow
 async def program(ctx: Context, seed: int) -> list[str]:
     rng = random.Random(seed)
-    results = []
+    results: list[str] = []
+
+    async def answer(number: int) -> str:
+        results.append(f"asked {number}")
+        return str(await node(ctx, random.Random(number), number % 2))
+
+    for name in ("first", "second")[: rng.randrange(3)]:
+        ctx.on(name, answer)
     for _ in range(rng.randint(1, 3)):
         try:
             results.append(str(await node(ctx, random.Random(rng.random()), rng.randint(0, 2))))
@@ -136,12 +143,14 @@ def test_a_run_that_is_kept_or_replayed_asks_for_the_same(start: int) -> None:
 
 
 def test_the_schedules_have_what_is_hard() -> None:
-    """Steps that are cancelled, requests to end that are answered, and those that are not."""
+    """Steps that are cancelled, requests to end that are answered and those that are not, updates with an answer."""
     seen: set[str] = set()
     for seed in range(100):
         engine = Engine(program, seed, 0.0, {"seed": seed})
         end = engine.run()
         seen |= {event["kind"] for event in engine.history}
         seen |= {event["name"] for event in engine.history if event.get("name") == "compensated"}
+        seen |= {"answered" for event in engine.history if event.get("name", "").startswith("hapax.answer:")}
         seen.add(end["error"]["type"] if end["kind"] == "failed" else end["kind"])
-    assert {"cancel_step", "cancel_requested", "publish", "compensated", "CancelRequested", "completed"} <= seen
+    assert {"cancel_step", "cancel_requested", "publish", "compensated", "answered"} <= seen
+    assert {"CancelRequested", "completed"} <= seen

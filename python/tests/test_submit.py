@@ -159,6 +159,34 @@ def test_the_spellings_of_other_designs(app: Hapax) -> None:
     asyncio.run(main())
 
 
+def test_why_something_does_not_run(app: Hapax) -> None:
+    @app.task(queue="slow")
+    async def charge(order: int) -> None: ...
+
+    @app.workflow
+    async def process(ctx: hapax.Context) -> None: ...
+
+    async def main() -> None:
+        later = await charge.options(delay="1h").submit(1)
+        why = await later.why()
+        assert why["state"] == "pending"
+        assert why["because"][0]["code"] == "delayed"
+        assert why["because"][0]["run_at"] in why["sentences"][0]
+        await app.call("POST", "/v1/queues/slow/pause")
+        codes = [reason["code"] for reason in (await charge.handle(later.id).why())["because"]]
+        assert "paused" in codes
+        run = await process.start("order-é")
+        assert (await run.why())["state"] == "pending"
+        await run.cancel(request_key="c")
+        closed = (await app.workflow_handle("order-é").why())["because"][0]
+        assert (closed["code"], closed["how"]) == ("closed", "cancelled")
+        with pytest.raises(hapax.NotFound):
+            await app.handle(hapax.new_id()).why()
+        assert (await asyncio.to_thread(lambda: hapax.sync(later.why())))["state"] == "pending"
+
+    asyncio.run(main())
+
+
 def test_control_operations_are_done_once_per_request_key(app: Hapax) -> None:
     async def main() -> None:
         handle = await app.submit("anything", options=hapax.SubmitOptions(queue="nobody"))

@@ -123,6 +123,33 @@ def test_a_final_error_is_not_tried_again(app: Hapax) -> None:
     run(app, main)
 
 
+def test_the_traceback_is_kept_its_end_if_it_is_long(app: Hapax) -> None:
+    def deep(left: int, filler: str) -> None:
+        if left == 0:
+            raise hapax.FinalError("deep down" + filler, details={"left": left})
+        deep(left - 1, filler)
+
+    @app.task
+    def dives(filler: str = "") -> None:
+        deep(3, filler)
+
+    async def main() -> None:
+        with pytest.raises(hapax.TaskFailed) as failed:
+            await (await dives.submit()).result()
+        stack = failed.value.error["stack"]
+        assert stack.startswith("Traceback")
+        assert stack.count("in deep") == 4
+        assert stack.endswith("deep down\n")
+        assert failed.value.error["details"] == {"left": 0}
+        with pytest.raises(hapax.TaskFailed) as failed:
+            await (await dives.submit("ü" * 20_000)).result()
+        stack = failed.value.error["stack"]
+        assert 16_000 < len(stack.encode()) <= 16 * 1024
+        assert stack.endswith("ü\n")
+
+    run(app, main)
+
+
 def test_a_wrong_input_fails_for_good_with_its_place(app: Hapax) -> None:
     @app.task
     async def charge(order: Order) -> None: ...

@@ -289,6 +289,36 @@ def test_values_signals_between_workflows_and_abandoned_waits(app: Hapax, kept_r
     run(app, main, kept_runs)
 
 
+def test_no_more_runs_are_kept_than_asked_for(app: Hapax) -> None:
+    unwound: list[str] = []
+
+    @app.workflow
+    async def waits(ctx: Context) -> str:
+        try:
+            return str(await ctx.signal("go"))
+        finally:
+            unwound.append(ctx.workflow_id)
+
+    @app.workflow
+    def plain(ctx: SyncContext) -> str:
+        try:
+            return str(ctx.signal("go"))
+        finally:
+            unwound.append(ctx.workflow_id)
+
+    async def main() -> None:
+        runs = [await waits.start(f"w-{number}") for number in range(4)]
+        runs += [await plain.start(f"p-{number}") for number in range(4)]
+        while {await handle.status() for handle in runs} != {"suspended"} or len(unwound) < 6:
+            await asyncio.sleep(0.02)
+        assert len(unwound) == 6, "two are kept; the others were cancelled within their loops"
+        for number, handle in enumerate(runs):
+            await handle.signal("go", number, request_key=f"go-{number}")
+        assert [await handle.result(timeout=20) for handle in runs] == [str(number) for number in range(8)]
+
+    run(app, main, kept_runs=2)
+
+
 def test_a_wrong_input_fails_the_workflow(app: Hapax) -> None:
     @app.workflow
     async def typed(ctx: Context, order: Order) -> None: ...
