@@ -188,9 +188,15 @@ def test_the_aliases_inside_a_workflow(app: Hapax, kept_runs: int) -> None:
     async def process_order(ctx: Context, order_id: int) -> str:
         return await ctx.execute_task(charge_card, order_id, task_id="payment-456")
 
+    @app.workflow
+    def by_name(ctx: SyncContext) -> list[str]:
+        return [ctx.execute_task("charge_card", order_id=456, task_id=task_id) for task_id in (None, "payment-456")]
+
     async def main() -> None:
         started = await app.start_workflow(process_order, workflow_id="order-456", order_id=456)
         assert await started.result(timeout=20) == "456:payment-456"
+        named = await app.start_workflow(by_name, workflow_id="order-457")
+        assert await named.result(timeout=20) == ["456:None", "456:payment-456"]
         direct = await app.enqueue(charge_card, order_id=456, task_id="payment-456")
         assert not direct.created
 

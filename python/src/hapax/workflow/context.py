@@ -134,9 +134,13 @@ class _Base:
         value = self._run.workflow.signature.encode(args, kwargs)
         raise ContinueAsNew(value if has_input(value) else None)
 
-    async def _run_task(self, task: Task[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    async def _run_task(
+        self, task: Task[..., Any] | str, args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
+    ) -> Any:
         if isinstance(task, str):
             start: dict[str, Any] = {"type": task}
+            if key is not None:
+                start["idempotency_key"] = key
             if len(args) + bool(kwargs) > 1:
                 raise InvalidRequest(f"task '{task}' is given by its name, so it takes one input, or arguments by name")
             if args:
@@ -145,6 +149,8 @@ class _Base:
                 start["input"] = ANY.encode(kwargs)
             event = await self._run.step("task", task, {"start": start})
             return event.get("value")
+        if key is not None:
+            task = task.options(key=key)
         start = task.request(args, kwargs)
         start.pop("id", None)
         event = await self._run.step("task", task.name, {"start": start}, aliases=task.aliases)
@@ -229,12 +235,7 @@ class Context(_Base):
         self, task: Task[..., R] | str, /, *args: Any, task_id: str | None = None, **kwargs: Any
     ) -> R:
         """As `run`; `task_id` is the task's idempotency key."""
-        if task_id is not None:
-            if isinstance(task, str):
-                start = {"type": task, "idempotency_key": task_id, "input": args[0] if args else kwargs or None}
-                return cast("R", (await self._run.step("task", task, {"start": start})).get("value"))
-            task = task.options(key=task_id)
-        return cast("R", await self._run_task(task, args, kwargs))
+        return cast("R", await self._run_task(task, args, kwargs, task_id))
 
     @overload
     async def signal(self, name: str, /, *, timeout: Duration | None = None) -> Any: ...
@@ -289,9 +290,9 @@ class SyncContext(_Base):
         """Runs a workflow of any type, by its name, as a step of this one; its result is plain JSON."""
         return self._await(self._run_child_named(type, input, workflow_id))
 
-    def execute_task(self, task: Task[..., R], /, *args: Any, task_id: str | None = None, **kwargs: Any) -> R:
+    def execute_task(self, task: Task[..., R] | str, /, *args: Any, task_id: str | None = None, **kwargs: Any) -> R:
         """As `run`; `task_id` is the task's idempotency key."""
-        return cast("R", self._await(self._run_task(task.options(key=task_id), args, kwargs)))
+        return cast("R", self._await(self._run_task(task, args, kwargs, task_id)))
 
     def all(self, *calls: Call[R]) -> list[R]:
         """Runs several tasks at once and waits for all of them: `ctx.all(ship.of(a), ship.of(b))`."""
