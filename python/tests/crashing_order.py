@@ -1,4 +1,4 @@
-"""A worker for the order workflow that kills itself before or after its Nth report, for test_crashes.py.
+"""A worker for an order and an update that kills itself before or after its Nth report, for test_crashes.py.
 
     crashing_order.py URL NAMESPACE LOG N before|after
 
@@ -59,6 +59,24 @@ async def process_order(ctx: Context, order: int) -> list[Any]:
     return [payment, approved, a + b, ctx.random() < 1, await ctx.run(thank, order)]
 
 
+@app.task
+async def wrap(count: int) -> int:
+    effect("wrap")
+    return count
+
+
+@app.workflow
+async def gifts(ctx: Context, left: int) -> int:
+    @ctx.on("take")
+    async def take(count: int) -> int:
+        nonlocal left
+        left -= await ctx.run(wrap, count)
+        return left
+
+    await ctx.signal("close")
+    return left
+
+
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -114,7 +132,11 @@ async def main() -> None:
     async with app.worker(lease="1s"):
         run = await process_order.start("order-456", 456)
         await run.signal("approve", "ada", request_key="approve-456")
-        print(json.dumps([await run.result(timeout="60s"), reports]))
+        stock = await gifts.start("gifts", 5)
+        left = await stock.update("take", 2, int, request_key="take-456", timeout="60s")
+        await stock.signal("close", request_key="close-456")
+        result = [*await run.result(timeout="60s"), left, await stock.result(timeout="60s")]
+        print(json.dumps([result, reports]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""`kill -9` before and after every report of a worker: the order workflow ends, each effect under one key."""
+"""`kill -9` before and after every report of a worker: the order workflow ends, each effect under one key, and an
+update has one answer."""
 
 from __future__ import annotations
 
@@ -40,9 +41,9 @@ def crash(claims: str, url: str, folder: pathlib.Path, at: int, when: str) -> in
         done = work(claims, own_url, namespace, log, 0, "never")
     assert done.returncode == 0, f"{name}: {done.stderr}"
     result, reports = json.loads(done.stdout)
-    assert result == ["ch_456", "ada", 3, True, "thanks"], name
+    assert result == ["ch_456", "ada", 3, True, "thanks", 3, 3], name
     effects = {line for line in log.read_text().splitlines() if line}
-    assert sorted(line.split()[0] for line in effects) == ["charge", "express", "ship", "thank"], name
+    assert sorted(line.split()[0] for line in effects) == ["charge", "express", "ship", "thank", "wrap"], name
     return None if crashed else int(reports)
 
 

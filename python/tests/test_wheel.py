@@ -66,6 +66,18 @@ def test_the_first_program_of_the_readme_finds_it_done_the_second_time(native: E
     assert first.split(" ", 1)[1] == second.split(" ", 1)[1]
 
 
+def test_tests_need_no_pytest_and_pytest_finds_its_plugin(native: Environment) -> None:
+    program = (
+        "from importlib.metadata import entry_points\n"
+        "from importlib.util import find_spec\n"
+        "import hapax.testing\n"
+        "hapax.testing.TestHapax().close()\n"
+        "(plugin,) = entry_points(group='pytest11')\n"
+        "print(find_spec('pytest'), plugin.value, find_spec(plugin.value) is not None)\n"
+    )
+    assert native.python(program).stdout == "None hapax.pytest_plugin True\n"
+
+
 def test_the_program_is_inside(native: Environment) -> None:
     assert "0.1.0" in native.run("hapax", "version").stdout
     assert "0.1.0" in native.run("hapax-worker", "--version").stdout
