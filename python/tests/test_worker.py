@@ -9,7 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,9 @@ import pytest
 
 import hapax
 from hapax import Hapax
+from hapax.calls import Calls
+from hapax.testing import Server
+from hapax.transport.http import HttpTransport
 
 from .conftest import WORKERS, environment_of
 
@@ -347,6 +351,71 @@ def test_a_worker_gives_back_what_it_does_not_know(new_app: Callable[[], Hapax])
         assert (await handle.execution())["attempt"] == 1
 
     asyncio.run(main())
+
+
+Calling = Callable[[str, str, Any], None]
+
+
+@pytest.fixture
+def http_app(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Hapax, list[Calling]]]:
+    """An app whose worker claims in Python, and functions that see the answer of each of its calls."""
+    namespace = f"http-{uuid.uuid4()}"
+    transport = HttpTransport(server.url, headers={"hapax-namespace": namespace})
+    app = Hapax(server.url, namespace=namespace, transport=transport)
+    call, seeing = Calls.call, list[Calling]()
+
+    async def watched(self: Calls, method: str, target: str, body: Any = None, **options: Any) -> Any:
+        answer = await call(self, method, target, body, **options)
+        for see in seeing:
+            see(target, body, answer.json)
+        return answer
+
+    monkeypatch.setattr(Calls, "call", watched)
+    yield app, seeing
+    app.close()
+
+
+def test_a_claim_whose_answer_is_lost_is_said_again(http_app: tuple[Hapax, list[Calling]]) -> None:
+    app, seeing = http_app
+    lost: list[str] = []
+
+    def lose(target: str, body: Any, answer: Any) -> None:
+        if target == "/v1/claims" and answer["claims"] and not lost:
+            lost.append(answer["claims"][0]["lease"])
+            raise hapax.StoreUnavailable("the connection ended", safe_to_retry=True)
+
+    @app.task
+    async def lease() -> str:
+        return hapax.current().lease
+
+    async def main() -> None:
+        seeing.append(lose)
+        assert await (await lease.submit()).result(timeout=20) == lost[0], "attempt 1, long before its lease ends"
+
+    run(app, main)
+
+
+def test_only_what_is_known_is_claimed_from_any_server(http_app: tuple[Hapax, list[Calling]]) -> None:
+    app, seeing = http_app
+    claimed: set[str] = set()
+
+    def see(target: str, body: Any, answer: Any) -> None:
+        if target == "/v1/claims":
+            assert body["types"] == ["known"]
+            claimed.update(claim["execution"]["type"] for claim in answer["claims"])
+
+    @app.task
+    async def known() -> str:
+        return "done"
+
+    async def main() -> None:
+        for _ in range(5):
+            await app.submit("of another program")
+        seeing.append(see)
+        assert await (await known.submit()).result(timeout=20) == "done"
+
+    run(app, main)
+    assert claimed == {"known"}
 
 
 def test_uvloop_works_too(app: Hapax) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("hapax.worker")
 
 _MOST = 200
+_NEWER = ("types", "claim_id", "sdk")
+"""Members of a claim that an older server refuses."""
 _PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
 
 
@@ -31,28 +33,28 @@ class Claimer:
         self._calls = calls
         self._worker = worker
         self._lease = to_wire(lease_s)
-        self._by_types = True
+        self._left_out: set[str] = set()  # members that the server does not know
 
     @property
     def has_claim_ids(self) -> bool:
         """Whether the server answers a claim again under its id."""
-        return self._by_types
+        return "claim_id" not in self._left_out
 
     async def claim(self, request: dict[str, Any], wait_s: float) -> list[dict[str, Any]]:
         """Claims. A server that does not know a member yet is asked without it."""
         body = {"worker": self._worker, "lease": self._lease, "wait": to_wire(round(wait_s, 3)), **request}
         while True:
-            if not self._by_types:
-                for member in ("types", "claim_id", "sdk"):
-                    body.pop(member, None)
+            for member in self._left_out:
+                body.pop(member, None)
             try:
                 answer = await self._calls.call("POST", "/v1/claims", body, wait_s=wait_s, tries=1)
                 claims: list[dict[str, Any]] = answer.json["claims"]
                 return claims
             except InvalidRequest as error:
-                if "types" not in body or error.pointer not in ("/types", "/claim_id", "/sdk"):
+                refused = (error.pointer or "/")[1:]
+                if refused not in _NEWER or refused not in body:
                     raise
-                self._by_types = False
+                self._left_out.add(refused)
 
     async def give_back(self, leases: list[str]) -> None:
         """Returns what was not started; it costs no attempt."""
@@ -112,13 +114,14 @@ class ClaimLoop:
                 await asyncio.sleep(_PAUSES_S[min(unknown - 1, len(_PAUSES_S) - 1)])
 
     async def _claim(self, wait_s: float) -> list[dict[str, Any]]:
+        unanswered = self._under_way  # its answer was lost: the same claim again gets what it was given
         self._under_way = {
             "queues": list(self._lane.queues),
             "kinds": [self._lane.kind],
             "types": list(self._lane.types),
             "limit": min(self._room, _MOST),
             "sdk": {"name": "python", "version": __version__},
-            "claim_id": new_id(),
+            "claim_id": new_id() if unanswered is None else unanswered["claim_id"],
         }
         claims = await self._claimer.claim(self._under_way, wait_s)
         self._under_way = None
