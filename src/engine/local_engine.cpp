@@ -121,6 +121,7 @@ void StoreEngine::refresh() {
 
 void StoreEngine::clock_moved() {
   sweeper_.sweep();
+  workers_.clock_moved();
   activities_.clock_moved();
   claims_.announce_everywhere();
 }

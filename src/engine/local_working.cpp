@@ -8,6 +8,7 @@ namespace hapax {
 
 std::shared_ptr<Waiting> StoreEngine::claim(ClaimCall call, Reply<std::vector<Claimed>> reply) {
   if (is_refused(reply, [&] { check(call); })) return nullptr;
+  reply = workers_.note(call, std::move(reply));
   return claims_.claim(std::move(call), std::move(reply));
 }
 

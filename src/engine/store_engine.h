@@ -20,6 +20,7 @@
 #include "engine/timer.h"
 #include "engine/update.h"
 #include "engine/wait_closed.h"
+#include "engine/worker_book.h"
 
 namespace hapax {
 
@@ -122,6 +123,7 @@ class StoreEngine final : public LocalEngine {
   Sweeper sweeper_;
   ResultDesk results_;
   UpdateDesk updates_;
+  WorkerBook workers_{*store_, sweep_timer_};
   ClaimDesk claims_;
   Lanes lanes_;
   LocalActivities activities_;

@@ -84,9 +84,9 @@ std::vector<Finding> inspect_store(const std::string& url, const std::function<v
 
 std::optional<std::string> set_store_lifecycle(const std::string& url) {
   if (!is_s3(url)) return {};
-  const std::vector<std::string> folders{"idempotency/", "tasks/",  "ready/",       "running/", "due/",
-                                         "closed/",      "steps/",  "runs/",        "ends/",    "requests/",
-                                         "settings/",    "queues/", "transactions/"};
+  const std::vector<std::string> folders{"idempotency/", "tasks/",  "ready/",        "running/", "due/",
+                                         "closed/",      "steps/",  "runs/",         "ends/",    "requests/",
+                                         "settings/",    "queues/", "transactions/", "workers/"};
   S3Wire wire(parse_s3_url(url));
   return set_lifecycle(wire, folders);
 }

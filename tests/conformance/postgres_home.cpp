@@ -26,7 +26,7 @@ class Databases {
     std::string sql;
     for (const char* table :
          {"queues", "executions", "open", "closed", "identities", "tombstones", "requests", "closing_reports", "events",
-          "waits", "signals", "settings", "checks", "activities", "activity_runs"}) {
+          "waits", "signals", "settings", "checks", "activities", "activity_runs", "workers"}) {
       sql += std::string("DELETE FROM hapax.") + table + ";";
     }
     PostgresServer::shared().run(url, sql);

@@ -67,6 +67,7 @@ PurgeOutcome purge(Tables& tables, std::int32_t limit, Time now) {
     return entry.tombstone ? entry.expires_at : std::nullopt;
   });
   outcome.requests = purge_requests(tables, limit, now);
+  forget_workers(tables, now);
   std::erase_if(tables.reports, [&](const auto& report) { return report.second.second <= now; });
   outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
   return outcome;

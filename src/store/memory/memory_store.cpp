@@ -38,7 +38,10 @@ class MemoryStore final : public Store {
   std::vector<ClaimOutcome> claim(std::span<const ClaimRequest> requests) override {
     return for_each<ClaimOutcome>(requests, memory::claim);
   }
-  void announce(std::span<const WorkerInfo>) override {}
+  void announce(std::span<const WorkerInfo> workers) override {
+    const std::lock_guard lock(mutex_);
+    for (const WorkerInfo& worker : workers) memory::announce(tables_, worker);
+  }
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     auto outcomes = for_each<ExtendOutcome>(extensions, memory::extend);
     const std::lock_guard lock(mutex_);
@@ -93,7 +96,10 @@ class MemoryStore final : public Store {
     return memory::count(tables_, name_space);
   }
 
-  std::vector<WorkerInfo> workers(const std::string&) override { return {}; }
+  std::vector<WorkerInfo> workers(const std::string& name_space) override {
+    const std::lock_guard lock(mutex_);
+    return memory::workers(tables_, name_space, clock_.now());
+  }
   std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
     const std::lock_guard lock(mutex_);
     return memory::why(tables_, name_space, id, clock_.now());

@@ -89,9 +89,10 @@ class Tables {
   std::map<std::pair<std::string, std::string>, StoredRequest> requests;  // by namespace, request key
   std::map<ExecutionId, std::pair<ClosingReport, Time>> reports;          // until when
   std::map<std::tuple<std::string, SettingDocument::Kind, std::string>, std::string> settings;
-  std::map<ExecutionId, std::vector<Event>> histories;         // by run
-  std::map<std::pair<ExecutionId, std::int32_t>, Wait> waits;  // by run and step
-  std::map<ExecutionId, std::vector<Event>> signals;           // by run: those that no step has waited for
+  std::map<ExecutionId, std::vector<Event>> histories;               // by run
+  std::map<std::pair<ExecutionId, std::int32_t>, Wait> waits;        // by run and step
+  std::map<ExecutionId, std::vector<Event>> signals;                 // by run: those that no step has waited for
+  std::map<std::string, std::map<std::string, WorkerInfo>> workers;  // by namespace and name
   std::shared_ptr<const QueuePolicies> policies = std::make_shared<QueuePolicies>();
 
  private:

@@ -23,6 +23,11 @@ TurnOutcome commit_turn(Tables& tables, const Turn& turn, Time now);
 std::vector<Event> events_after(const Tables& tables, const ExecutionId& run, std::int64_t after, std::int32_t limit,
                                 PageBudget& budget);
 std::optional<Why> why(Tables& tables, const std::string& name_space, const ExecutionId& id, Time now);
+void announce(Tables& tables, const WorkerInfo& worker);
+std::vector<WorkerInfo> workers(const Tables& tables, const std::string& name_space, Time now);
+// As rules::WhyRows::claimers().
+std::vector<WorkerInfo> claimers(const Tables& tables, const Execution& pending, Time since, std::int32_t limit);
+void forget_workers(Tables& tables, Time now);
 Page list(const Tables& tables, const ListFilter& filter);
 std::vector<QueueCount> count(const Tables& tables, const std::optional<std::string>& name_space);
 

@@ -95,7 +95,7 @@ class PostgresStore final : public Store {
     return outcomes;
   }
 
-  void announce(std::span<const WorkerInfo>) override {}
+  void announce(std::span<const WorkerInfo> workers) override { postgres::announce(call().runner(), workers); }
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     const Call call = this->call();
     auto outcomes = postgres::extend(call.runner(), extensions);
@@ -154,7 +154,9 @@ class PostgresStore final : public Store {
   std::vector<QueueCount> count(const std::optional<std::string>& name_space) override {
     return postgres::count(call().runner(), name_space);
   }
-  std::vector<WorkerInfo> workers(const std::string&) override { return {}; }
+  std::vector<WorkerInfo> workers(const std::string& name_space) override {
+    return postgres::workers(call().runner(), name_space);
+  }
   std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
     return postgres::why(call().runner(), name_space, id);
   }

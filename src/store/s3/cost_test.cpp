@@ -121,6 +121,12 @@ TEST_F(S3Cost, ClaimInALimitedQueueReadsItsObjectAndWhatRuns) {
             (Cost{.puts = 3, .gets = 2, .lists = 2, .removes = 1}));
 }
 
+TEST_F(S3Cost, AWorkerThatAnnouncesItselfIsReadAndWritten) {
+  const WorkerInfo worker{.name_space = "default", .name = "w", .queues = {"work"}, .last_seen_at = clock_.now()};
+  EXPECT_EQ(of([&] { store_->announce({&worker, 1}); }), (Cost{.puts = 1, .gets = 1}));
+  EXPECT_EQ(of([&] { store_->announce({&worker, 1}); }), (Cost{.puts = 1, .gets = 1}));
+}
+
 TEST_F(S3Cost, HeartbeatIsReadAndWrite) {
   submit(fresh(Task()));
   const Extension extension{token_of(claim().executions.at(0)), 60s};

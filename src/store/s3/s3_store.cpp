@@ -71,7 +71,13 @@ class S3Store final : public Store {
       return outcomes;
     });
   }
-  void announce(std::span<const WorkerInfo>) override {}
+  // Nothing becomes claimable by it, so nobody is told.
+  void announce(std::span<const WorkerInfo> workers) override {
+    const CallDeadline deadline(options_.timeout);
+    require_ours();
+    Bucket bucket(*objects_);
+    s3::announce(bucket, workers);
+  }
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     return changing([&](const Batch& batch) { return s3::extend(batch, extensions); });
   }
@@ -111,7 +117,10 @@ class S3Store final : public Store {
   std::vector<Event> history(const ExecutionId& run, std::int64_t after, std::int32_t limit) override {
     return reading([&](Bucket& bucket) { return s3::history(bucket, run, after, limit); });
   }
-  std::vector<WorkerInfo> workers(const std::string&) override { return {}; }
+  std::vector<WorkerInfo> workers(const std::string& name_space) override {
+    const auto rules = policies();
+    return reading([&](Bucket& bucket) { return s3::workers({bucket, *rules, now()}, name_space); });
+  }
   std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
     const auto rules = policies();
     return reading([&](Bucket& bucket) { return s3::why({bucket, *rules, now()}, name_space, id); });

@@ -132,6 +132,23 @@ CREATE TABLE hapax_settings (
   PRIMARY KEY (name_space, kind, name)
 ) WITHOUT ROWID;
 
+-- Workers that announced themselves.
+CREATE TABLE hapax_workers (
+  name_space TEXT NOT NULL,
+  name TEXT NOT NULL,
+  last_seen_at INTEGER NOT NULL,
+  tasks INTEGER NOT NULL,      -- what it claims: these,
+  workflows INTEGER NOT NULL,  -- and these
+  queues TEXT NOT NULL,        -- with a newline before and after each
+  types TEXT NOT NULL,         -- the same; empty: any
+  sdk TEXT NOT NULL,
+  version TEXT NOT NULL,
+  host TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  PRIMARY KEY (name_space, name)
+) WITHOUT ROWID;
+CREATE INDEX hapax_workers_seen ON hapax_workers (name_space, last_seen_at);
+
 -- What Store::check() writes to. `filling` is as large as what a submission may take, so that a check fails where that
 -- would.
 CREATE TABLE hapax_checks (

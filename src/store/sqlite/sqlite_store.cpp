@@ -91,7 +91,12 @@ class SqliteStore final : public Store {
     });
   }
 
-  void announce(std::span<const WorkerInfo>) override {}
+  void announce(std::span<const WorkerInfo> workers) override {
+    write([&](Batch& batch, WriterSession&) {
+      sqlite::announce(batch.tables, workers);
+      return true;
+    });
+  }
   std::vector<ExtendOutcome> extend(std::span<const Extension> extensions) override {
     return write([&](Batch& batch, WriterSession& session) {
       auto outcomes = apply<ExtendOutcome>(batch, extensions, rules::extend);
@@ -173,7 +178,9 @@ class SqliteStore final : public Store {
     return read([&](Tables& tables) { return sqlite::count(tables, name_space); });
   }
 
-  std::vector<WorkerInfo> workers(const std::string&) override { return {}; }
+  std::vector<WorkerInfo> workers(const std::string& name_space) override {
+    return read([&](Tables& tables) { return sqlite::workers(tables, name_space, clock_.now()); });
+  }
   std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override {
     const auto rules = policies();
     return read([&](Tables& tables) { return sqlite::why(tables, *rules, name_space, id, clock_.now()); });

@@ -158,6 +158,7 @@ PurgeOutcome Purge::operator()(Batch& batch, std::int32_t limit) {
   for (const IdentityHash& hash : dead) outcome.identities += batch.tables.erase_identity(hash) ? 1 : 0;
   outcome.requests = requests(batch, limit);
   outcome.more_reports = batch.tables.forget_reports(batch.now, limit) >= limit;
+  if (forget_workers(batch.tables, batch.now, limit) >= limit) outcome.more_reports = true;
   outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
   return outcome;
 }

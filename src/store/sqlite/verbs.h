@@ -88,6 +88,12 @@ std::optional<Why> why(Tables& tables, const QueuePolicies& policies, const std:
 std::optional<FoundIdentity> find_identity(Tables& tables, const QueuePolicies& policies, const IdentityHash& hash,
                                            Time now);
 std::vector<SettingDocument> settings(Tables& tables);
+std::vector<WorkerInfo> workers(Tables& tables, const std::string& name_space, Time now);
+// As rules::WhyRows::claimers().
+std::vector<WorkerInfo> claimers(Tables& tables, const Execution& pending, Time since, std::int32_t limit);
+
+void announce(Tables& tables, std::span<const WorkerInfo> workers);
+std::int64_t forget_workers(Tables& tables, Time now, std::int32_t limit);  // how many
 void put_setting(Tables& tables, const SettingDocument& setting);
 
 }  // namespace hapax::sqlite

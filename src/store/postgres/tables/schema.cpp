@@ -169,6 +169,25 @@ CREATE TABLE settings (
   PRIMARY KEY (name_space, kind, name)
 );
 
+-- Workers that announced themselves.
+CREATE TABLE workers (
+  name_space bytea NOT NULL,
+  name bytea NOT NULL,
+  last_seen_at int8 NOT NULL,
+  tasks bool NOT NULL,      -- what it claims: these,
+  workflows bool NOT NULL,  -- and these
+  queues bytea NOT NULL,    -- with a newline before and after each
+  types bytea NOT NULL,     -- the same; empty: any
+  sdk bytea NOT NULL,
+  version bytea NOT NULL,
+  host bytea NOT NULL,
+  pid int8 NOT NULL,
+  PRIMARY KEY (name_space, name)
+);
+CREATE INDEX workers_seen ON workers (name_space, last_seen_at);
+-- Each row is rewritten several times a minute.
+ALTER TABLE workers SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
 -- What Store::check() writes to.
 CREATE TABLE checks (
   only_one int4 PRIMARY KEY,

@@ -184,7 +184,7 @@ PurgeOutcome purge(Runner& runner, std::int32_t limit) {
     outcome.identities = purge_tombstones(workspace, limit);
     outcome.requests = erase_requests(workspace, limit);
     const Rows forgotten = workspace.connection().run(kPurgeReports, Parameters().time(workspace.now()).int8(limit));
-    outcome.more_reports = Cells(forgotten, 0).integer() >= limit;
+    outcome.more_reports = Cells(forgotten, 0).integer() >= limit || forget_workers(workspace, limit) >= limit;
     outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
     return outcome;
   });

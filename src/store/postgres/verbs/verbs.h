@@ -140,6 +140,12 @@ std::vector<Event> history(Runner& runner, const ExecutionId& run, std::int64_t 
 std::vector<SettingDocument> settings(Runner& runner);
 
 bool release_identity(Runner& runner, const std::string& name_space, const IdentityHash& hash);
+void announce(Runner& runner, std::span<const WorkerInfo> workers);
+std::vector<WorkerInfo> workers(Runner& runner, const std::string& name_space);
+// As rules::WhyRows::claimers().
+std::vector<WorkerInfo> claimers(Connection& connection, const Execution& pending, Time since, std::int32_t limit);
+std::int64_t forget_workers(Workspace& workspace, std::int32_t limit);  // how many
+
 void put_setting(Runner& runner, const SettingDocument& setting);
 void write_check(Runner& runner);
 

@@ -190,6 +190,12 @@ std::optional<UsedQueue> parse_used_queue(std::string_view name) {
 
 std::string transaction_name(std::string_view id) { return fmt::format("{}{}", kTransactions, id); }
 
+std::string workers_prefix(std::string_view name_space) { return fmt::format("{}{}/", kWorkers, escape(name_space)); }
+
+std::string worker_name(std::string_view name_space, std::string_view worker) {
+  return fmt::format("{}{}.json", workers_prefix(name_space), escape(worker));
+}
+
 // ---- hints
 
 std::string ready_prefix(std::string_view name_space, std::string_view queue, Kind kind) {

@@ -39,12 +39,15 @@ struct UsedQueue {
 };
 std::optional<UsedQueue> parse_used_queue(std::string_view name);
 std::string transaction_name(std::string_view id);
+std::string worker_name(std::string_view name_space, std::string_view worker);
+std::string workers_prefix(std::string_view name_space);
 
 inline constexpr std::string_view kTasks = "tasks/";
 inline constexpr std::string_view kRecords = "idempotency/";
 inline constexpr std::string_view kSettings = "settings/";
 inline constexpr std::string_view kUsedQueues = "used/";
 inline constexpr std::string_view kTransactions = "transactions/";
+inline constexpr std::string_view kWorkers = "workers/";
 inline constexpr std::string_view kFormat = "format.json";
 inline constexpr std::string_view kPulse = "pulse.json";
 

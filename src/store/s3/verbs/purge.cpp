@@ -177,6 +177,7 @@ PurgeOutcome purge(const Batch& batch, std::int32_t limit) {
     return found.grave && found.grave->keep_until <= batch.now;
   });
   outcome.more_reports = graves >= most_graves;
+  forget_workers(batch, std::max(limit, kAtOnce));
   outcome.more = outcome.executions >= limit || outcome.identities >= limit || outcome.requests >= limit;
   return outcome;
 }

@@ -41,9 +41,15 @@ Page list(Bucket& bucket, const ListFilter& filter);
 std::vector<QueueCount> count(Bucket& bucket, const std::optional<std::string>& name_space);
 std::vector<Event> history(Bucket& bucket, const ExecutionId& run, std::int64_t after, std::int32_t limit);
 std::optional<Why> why(const Batch& batch, const std::string& name_space, const ExecutionId& id);
+std::vector<WorkerInfo> workers(const Batch& batch, const std::string& name_space);
+// As rules::WhyRows::claimers().
+std::optional<std::vector<WorkerInfo>> claimers(const Batch& batch, const Execution& pending, Time since,
+                                                std::int32_t limit);
 std::optional<FoundIdentity> find_identity(const Batch& batch, const std::string& record_name);
 std::vector<SettingDocument> settings(Bucket& bucket);
 void put_setting(Bucket& bucket, const SettingDocument& setting);
+void announce(Bucket& bucket, std::span<const WorkerInfo> workers);
+void forget_workers(const Batch& batch, std::int32_t limit);
 bool release_identity(const Batch& batch, const std::string& name_space, const IdentityHash& hash);
 
 // ---- changing executions each by itself, many at once
