@@ -7,6 +7,20 @@ namespace {
 
 class WhyTest : public WorkflowTest {
  protected:
+  WhyTest() { announce("anybody", {"work", "flows"}); }
+
+  void announce(const std::string& name, std::vector<std::string> queues, std::vector<std::string> types = {},
+                bool tasks = true, bool workflows = true) {
+    const WorkerInfo worker{.name_space = "default",
+                            .name = name,
+                            .queues = std::move(queues),
+                            .types = std::move(types),
+                            .tasks = tasks,
+                            .workflows = workflows,
+                            .last_seen_at = now()};
+    store().announce({&worker, 1});
+  }
+
   Why why(const ExecutionId& id) {
     const auto why = store().why("default", id);
     EXPECT_TRUE(why.has_value());
@@ -115,6 +129,85 @@ TEST_P(WhyTest, Behind) {
   EXPECT_EQ(member(id, "expected_start"), format_time(now() + 1min)) << "one closed within the last minute";
 }
 
+TEST_P(WhyTest, NobodyHasClaimedItsTypeForAMinute) {
+  announce("mailer", {"other", "work"}, {"mail", "sms"}, true, false);
+  announce("turner", {"work"}, {}, false, true);
+  announce("elsewhere", {"other"}, {"charge"});
+  const auto id = submitted(Task("charge")).id;
+  clock_.advance(59s);
+  EXPECT_EQ(codes(id), Codes{});
+  announce("mailer", {"other", "work"}, {"mail", "sms"}, true, false);
+  announce("turner", {"work"}, {}, false, true);
+  clock_.advance(1s);
+  EXPECT_EQ(codes(id), Codes{"no_worker"});
+  EXPECT_EQ(member(id, "queue"), "work");
+  EXPECT_EQ(member(id, "type"), "charge");
+  EXPECT_EQ(member(id, "running"), "0");
+  const Json because = parse_json(why(id).because.at(0));
+  ASSERT_EQ(because.find("workers")->items.size(), 1U);
+  EXPECT_EQ(because.find("workers")->items.at(0).text, "mailer");
+  EXPECT_EQ(why(id).sentences.at(0),
+            "Nobody has claimed tasks of the type charge in the queue work for a minute; the queue is claimed without "
+            "that type, by mailer.");
+  announce("cashier", {"work"}, {"refund", "charge"});
+  EXPECT_EQ(codes(id), Codes{});
+}
+
+TEST_P(WhyTest, NobodyClaimsTheQueueAtAll) {
+  const auto id = submitted(Task("charge").queue("forgotten")).id;
+  EXPECT_EQ(codes(id), Codes{"no_worker"});
+  const Json because = parse_json(why(id).because.at(0));
+  EXPECT_TRUE(because.find("workers")->items.empty());
+  EXPECT_EQ(why(id).sentences.at(0),
+            "Nobody has claimed tasks of the type charge in the queue forgotten for a minute.");
+}
+
+TEST_P(WhyTest, ABusyQueueSaysHowManyRunInIt) {
+  submitted(Task("charge"));
+  claim_one();
+  const auto id = submitted(Task("charge")).id;
+  clock_.advance(60s);
+  EXPECT_EQ(codes(id), Codes{"no_worker"});
+  EXPECT_EQ(member(id, "running"), "1");
+}
+
+TEST_P(WhyTest, NobodyHasClaimedWorkflowsForAMinute) {
+  const Execution run = start();
+  EXPECT_EQ(codes(run.id), Codes{});
+  clock_.advance(60s);
+  announce("tasks only", {"flows"}, {}, true, false);
+  EXPECT_EQ(codes(run.id), Codes{"no_workflow_worker"});
+  EXPECT_EQ(member(run.id, "type"), "flow");
+  EXPECT_EQ(why(run.id).sentences.at(0),
+            "Nobody has claimed workflows of the type flow in the queue flows for a minute.");
+  announce("turner", {"flows"}, {"flow"}, false, true);
+  EXPECT_EQ(codes(run.id), Codes{});
+}
+
+TEST_P(WhyTest, EverythingThatHoldsATaskBackInOrderOfWeight) {
+  QueuePolicy policy;
+  policy.paused = true;
+  policy.max_running = 1;
+  policy.rate_limit = parse_rate("1/hour");
+  set_policy("work", {.rate_limit = parse_rate("1/hour"), .max_running = 1});
+  submitted(Task().concurrency_key("tenant-1"));
+  claim_one();
+  submitted(Task("charge"));
+  set_policy("work", policy);
+  const auto id = submitted(Task("charge").concurrency_key("tenant-1")).id;
+  clock_.advance(60s);
+  EXPECT_EQ(codes(id), (Codes{"paused", "rate_limited", "max_running", "concurrency_key", "behind", "no_worker"}));
+}
+
+TEST_P(WhyTest, AStepSaysThatNobodyClaimsIt) {
+  const Execution run = suspended_on_task(Task("charge"));
+  clock_.advance(60s);
+  const Json because = parse_json(why(run.id).because.at(0));
+  EXPECT_EQ(because.find("code")->text, "waits_for_step");
+  ASSERT_EQ(because.find("why")->items.size(), 1U);
+  EXPECT_EQ(because.find("why")->items.at(0).find("code")->text, "no_worker");
+}
+
 TEST_P(WhyTest, LeasedAndCancelRequested) {
   const auto id = submitted(Task()).id;
   claim_one();
@@ -122,8 +215,9 @@ TEST_P(WhyTest, LeasedAndCancelRequested) {
   EXPECT_EQ(member(id, "attempt"), "1");
   EXPECT_EQ(member(id, "lease_expires_at"), format_time(now() + 60s));
   cancel(id);
-  EXPECT_EQ(codes(id), (Codes{"cancel_requested", "leased"}));
-  EXPECT_EQ(member(id, "until"), format_time(now() + 30s));
+  EXPECT_EQ(codes(id), (Codes{"leased", "cancel_requested"}));
+  const Json because = parse_json(why(id).because.at(1));
+  EXPECT_EQ(because.find("until")->text, format_time(now() + 30s));
 }
 
 TEST_P(WhyTest, Closed) {

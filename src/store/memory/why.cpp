@@ -64,6 +64,10 @@ class MemoryWhy final : public rules::WhyRows {
     return count;
   }
 
+  std::optional<std::vector<WorkerInfo>> claimers(const Execution& pending, Time since, std::int32_t limit) override {
+    return memory::claimers(tables_, pending, since, limit);
+  }
+
   std::vector<Wait> waits_of(const ExecutionId& run) override {
     std::vector<Wait> waits;
     for (auto wait = tables_.waits.lower_bound({run, 0}); wait != tables_.waits.end() && wait->first.first == run;

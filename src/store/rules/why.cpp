@@ -1,20 +1,24 @@
 #include "store/rules/why.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/checksum.h"
 #include "core/json_writer.h"
 #include "core/transition.h"
+#include "store/rules/workers.h"
 
 namespace hapax::rules {
 
 namespace {
 
-constexpr std::int32_t kMostSteps = 10;    // that an answer names
-constexpr std::int32_t kMostHolders = 10;  // of a concurrency key
+constexpr std::int32_t kMostSteps = 10;     // that an answer names
+constexpr std::int32_t kMostHolders = 10;   // of a concurrency key
+constexpr std::int32_t kMostClaimers = 10;  // of a queue
 constexpr Duration kPaceSpan = std::chrono::minutes(1);
+constexpr Duration kClaimSpan = std::chrono::minutes(1);
 
 std::string moment(Time time) { return format_time(time); }
 
@@ -76,7 +80,6 @@ class Explainer {
   // ---- running
 
   void running() {
-    cancel_requested();
     const std::string_view what = e_.kind == Kind::workflow ? "turn" : "attempt";
     const Time since = e_.started_at.value_or(e_.run_at);
     add("leased",
@@ -87,6 +90,7 @@ class Explainer {
           out.key("since").string(moment(since));
           if (e_.lease_expires_at) out.key("lease_expires_at").string(moment(*e_.lease_expires_at));
         });
+    cancel_requested();
   }
 
   void cancel_requested() {
@@ -112,6 +116,7 @@ class Explainer {
     if (e_.run_at > rows_.now()) later();
     if (e_.kind == Kind::task) limits();
     if (e_.run_at <= rows_.now()) behind();
+    unclaimed();
     if (why_.because.empty()) {
       why_.sentences.push_back(
           fmt::format("Nothing holds it back: the next claim of the queue {} takes it.", e_.queue));
@@ -135,9 +140,9 @@ class Explainer {
   }
 
   void limits() {
+    rate_limit();
     max_running();
     concurrency_key();
-    rate_limit();
   }
 
   void max_running() {
@@ -211,6 +216,30 @@ class Explainer {
       if (is_more) out.key("at_least").boolean(true);
       out.key("expected_start");
       start ? out.string(moment(*start)) : out.null();
+    });
+  }
+
+  // Nobody has claimed what it is, for a minute.
+  void unclaimed() {
+    const auto claimers = rows_.claimers(e_, rows_.now() - kClaimSpan, kMostClaimers);
+    if (!claimers ||
+        std::any_of(claimers->begin(), claimers->end(), [&](const auto& each) { return claims(each, e_); })) {
+      return;
+    }
+    const bool is_workflow = e_.kind == Kind::workflow;
+    std::vector<std::string> names;
+    for (const WorkerInfo& claimer : *claimers) names.push_back(claimer.name);
+    std::string sentence = fmt::format("Nobody has claimed {} of the type {} in the queue {} for a minute",
+                                       is_workflow ? "workflows" : "tasks", e_.type, e_.queue);
+    if (!names.empty())
+      sentence += fmt::format("; the queue is claimed without that type, by {}", fmt::join(names, ", "));
+    // Busy workers do not claim.
+    const std::int64_t running = rows_.count_running(e_);
+    if (running > 0) sentence += fmt::format("; {} of the queue {} running", running, running == 1 ? "is" : "are");
+    add(is_workflow ? "no_workflow_worker" : "no_worker", sentence + ".", [&](JsonWriter& out) {
+      out.key("queue").string(e_.queue).key("type").string(e_.type).key("workers").begin_array();
+      for (const std::string& name : names) out.string(name);
+      out.end_array().key("running").integer(running);
     });
   }
 

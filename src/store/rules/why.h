@@ -30,6 +30,9 @@ class WhyRows {
   virtual std::vector<ExecutionId> running_with_key(const Execution& pending, std::int32_t limit) = 0;
   virtual RateState rate(const Execution& pending) = 0;
   virtual std::int64_t count_closed_since(const Execution& pending, Time since) = 0;
+  // Workers seen after `since` that claim from that queue what is of that kind, those that claim its type first. May
+  // leave out others where some claim its type. Nothing: there are too many to look at.
+  virtual std::optional<std::vector<WorkerInfo>> claimers(const Execution& pending, Time since, std::int32_t limit) = 0;
 
   // Of a run.
   virtual std::vector<Wait> waits_of(const ExecutionId& run) = 0;

@@ -86,6 +86,10 @@ class SqliteWhy final : public rules::WhyRows {
     return run.int64(0);
   }
 
+  std::optional<std::vector<WorkerInfo>> claimers(const Execution& pending, Time since, std::int32_t limit) override {
+    return sqlite::claimers(tables_, pending, since, limit);
+  }
+
   std::vector<Wait> waits_of(const ExecutionId& run) override {
     const auto row = tables_.load_state(run);
     return row ? tables_.runs().waits_of(row->seq) : std::vector<Wait>();

@@ -97,6 +97,10 @@ class PostgresWhy final : public rules::WhyRows {
     return number(kClosedSince, Parameters().int4(queue_no(pending)).time(since).int8(kMostCounted));
   }
 
+  std::optional<std::vector<WorkerInfo>> claimers(const Execution& pending, Time since, std::int32_t limit) override {
+    return postgres::claimers(workspace_.connection(), pending, since, limit);
+  }
+
   std::vector<Wait> waits_of(const ExecutionId& run) override {
     return postgres::waits_of(workspace_.connection(), run);
   }

@@ -64,6 +64,10 @@ class S3Why final : public rules::WhyRows {
     return count;
   }
 
+  std::optional<std::vector<WorkerInfo>> claimers(const Execution& pending, Time since, std::int32_t limit) override {
+    return s3::claimers(batch_, pending, since, limit);
+  }
+
   std::vector<Wait> waits_of(const ExecutionId& run) override {
     const TaskDocument* document = read(run);
     return document ? document->waits : std::vector<Wait>();
