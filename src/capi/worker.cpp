@@ -1,7 +1,5 @@
 #include "capi/worker.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +9,9 @@
 #include "engine/check_request.h"
 #include "http/error.h"
 #include "sdk/errors.h"
+#include "sdk/own_origin.h"
 #include "wire/read_request.h"
+#include "wire/worker.h"
 #include "wire/write_answer.h"
 
 namespace hapax::capi {
@@ -26,12 +26,6 @@ constexpr auto kClaimWait = 20s;
 constexpr auto kGather = 2ms;  // for more credit, before a small claim
 constexpr auto kPauseAfterFailure = 500ms;
 constexpr Duration kFirstUnknownPause{50}, kLongestUnknownPause{2000};
-
-std::string default_name() {
-  char host[256] = "unknown";
-  gethostname(host, sizeof host - 1);
-  return std::string(host) + "/" + std::to_string(getpid());
-}
 
 std::optional<std::set<std::string>> set_of(std::optional<std::vector<std::string>> names) {
   if (!names) return std::nullopt;
@@ -63,12 +57,14 @@ WorkerOptions read_worker_options(const char* json) {
   const Json document = parse_given(json == nullptr || *json == '\0' ? "{}" : json);
   if (!document.is(Json::Kind::object)) throw InvalidField("", "the options must be a JSON object");
   FieldReader fields(document);
-  options.name = fields.string("name").value_or(default_name());
+  options.name = fields.string("name").value_or(detail::own_name());
   options.queues = fields.strings("queues").value_or(std::vector<std::string>{"default"});
   options.types = set_of(fields.strings("types"));
   options.workflows = set_of(fields.strings("workflows"));
   options.lease = fields.duration("lease").value_or(options.lease);
-  fields.object("sdk");
+  options.origin = detail::own_origin("c");
+  if (fields.object("sdk")) options.origin.version.clear();  // that of the library on top, if it says so
+  wire::read_sdk(fields, options.origin);
   fields.done();
   ClaimCall call;
   call.name_space = "default";
@@ -219,6 +215,7 @@ void Worker::send_claim(Line line, std::int32_t limit) {
   call.worker = options_.name;
   call.lease = options_.lease;
   call.wait = kClaimWait;
+  call.origin = options_.origin;
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);

@@ -41,6 +41,7 @@ struct WorkerOptions {
   std::optional<std::set<std::string>> types;      // of tasks; absent: all
   std::optional<std::set<std::string>> workflows;  // likewise
   Duration lease{60'000};
+  WorkerOrigin origin;
 };
 
 // From the options of hapax_worker_new. Throws InvalidField or InvalidJson.

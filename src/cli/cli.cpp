@@ -132,7 +132,7 @@ void add_commands(CLI::App& app, const Program& program, Action& action) {
        {add_serve,   add_submit,     add_start,    add_get,     add_list,    add_history, add_cancel, add_retry,
         add_signal,  add_resume,     add_fork,     add_explain, add_release, add_queues,  add_types,  add_activities,
         add_runs,    add_trigger,    add_backfill, add_event,   add_work,    add_top,     add_bench,  add_doctor,
-        add_migrate, add_completion, add_version,  add_why,     add_outbox,  add_effects, add_update}) {
+        add_migrate, add_completion, add_version,  add_why,     add_outbox,  add_effects, add_update, add_workers}) {
     add(app, program, action);
   }
 }

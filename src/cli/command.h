@@ -81,6 +81,7 @@ void add_event(CLI::App& app, const Program& program, Action& action);
 void add_outbox(CLI::App& app, const Program& program, Action& action);
 void add_effects(CLI::App& app, const Program& program, Action& action);
 void add_work(CLI::App& app, const Program& program, Action& action);
+void add_workers(CLI::App& app, const Program& program, Action& action);
 void add_top(CLI::App& app, const Program& program, Action& action);
 void add_bench(CLI::App& app, const Program& program, Action& action);
 void add_doctor(CLI::App& app, const Program& program, Action& action);

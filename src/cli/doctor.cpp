@@ -10,6 +10,7 @@
 #include "cli/metrics_page.h"
 #include "cli/paint.h"
 #include "cli/target.h"
+#include "cli/unclaimed_report.h"
 #include "core/json_writer.h"
 #include "core/secret.h"
 #include "open/engine_options.h"
@@ -98,6 +99,11 @@ Finding check_schedules(Engine& engine, const std::string& name_space) {
   return judge_schedules(name_space, all);
 }
 
+Finding check_unclaimed(Engine& engine, const std::string& name_space) {
+  const Time now = SystemClock().now();
+  return judge_unclaimed(name_space, find_unclaimed(engine, name_space, engine.queues(name_space), now), now);
+}
+
 void check_store(const Program& program, const std::string& url, const std::string& name_space, const Config& config,
                  Findings& report) {
   const auto file = file_of(url);
@@ -127,6 +133,7 @@ void check_store(const Program& program, const std::string& url, const std::stri
     report.add({Verdict::ok, "store",
                 fmt::format("{} opens, its schema is known, and it takes writes", without_secrets(url))});
     report.add(check_schedules(*engine, name_space));
+    report.add(check_unclaimed(*engine, name_space));
   } catch (const BadUrl& error) {
     report.add({Verdict::fail, "store", error.what()});
   } catch (const Failure& failure) {
@@ -158,6 +165,7 @@ void check_server(const Program& program, const DoctorFlags& flags, Findings& re
     report.add({Verdict::ok, "server",
                 fmt::format("its store takes writes, and namespace {} is open to us", target.name_space)});
     report.add(check_schedules(*engine, target.name_space));
+    report.add(check_unclaimed(*engine, target.name_space));
   } catch (const std::exception& error) {
     report.add({Verdict::fail, "server", error.what()});
   }

@@ -12,6 +12,7 @@
 #include "cli/table.h"
 #include "cli/target.h"
 #include "cli/terminal_text.h"
+#include "cli/unclaimed_report.h"
 #include "config/nearest.h"
 #include "core/name.h"
 #include "wire/write_answer.h"
@@ -118,6 +119,16 @@ Table stuck_table(const std::vector<Execution>& executions) {
   return table;
 }
 
+// What waits and cannot begin, for there is nobody to claim it.
+void print_unclaimed(const Program& program, const Target& target) {
+  const Time now = SystemClock().now();
+  const auto found = find_unclaimed(*target.engine, target.name_space, target.engine->queues(target.name_space), now);
+  if (found.empty()) return;
+  program.out
+      << "\n"
+      << unclaimed_table(found, now).render(Paint::of(program), program.terminal ? terminal_width() : std::nullopt);
+}
+
 int list(const Program& program, const ListFlags& flags) {
   if (flags.limit < 1) throw CommandError(kUsage, "--limit must be at least 1");
   ListFilter filter = filter_of(flags, "");
@@ -139,9 +150,11 @@ int list(const Program& program, const ListFlags& flags) {
                                   : task_table(executions);
   if (table.empty() && executions.damaged.empty() && program.terminal) {
     program.out << (workflows ? "no such workflows" : "no such tasks") << std::endl;
+    if (flags.stuck) print_unclaimed(program, target);
     return kOk;
   }
   program.out << table.render(Paint::of(program), program.terminal ? terminal_width() : std::nullopt);
+  if (flags.stuck) print_unclaimed(program, target);
   if (executions.next && program.terminal) {
     program.out << fmt::format("the newest {}; continue with --before {}\n", flags.limit, executions.next->to_string());
   }
@@ -158,7 +171,8 @@ void add_list(CLI::App& app, const Program& program, Action& action) {
   auto* command = app.add_subcommand("list", "List tasks, or workflows, newest first");
   auto flags = std::make_shared<ListFlags>();
   command->add_flag("--workflows", flags->workflows, "Workflows instead of tasks");
-  command->add_flag("--stuck", flags->stuck, "Workflows whose turns cannot be taken, and why");
+  command->add_flag("--stuck", flags->stuck,
+                    "Workflows whose turns cannot be taken, and why; and types that nobody claims");
   command->add_option("--queue", flags->queue, "Only of this queue")->type_name("QUEUE");
   command->add_option("--type", flags->type, "Only of this type")->type_name("TYPE");
   command->add_option("--status", flags->status, "Only with this status")->type_name(std::string(kStatuses));

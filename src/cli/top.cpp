@@ -40,6 +40,7 @@ TopSample look(const Target& target) {
             [](const Execution& a, const Execution& b) { return a.finished_at > b.finished_at; });
   sample.counters = fetch_counters(target);
   sample.at = SystemClock().now();
+  sample.unclaimed = find_unclaimed(*target.engine, target.name_space, sample.queues, sample.at);
   return sample;
 }
 
@@ -51,6 +52,12 @@ void print_json(std::ostream& out, const TopSample& sample) {
   for (const Execution& task : sample.running) wire::write_execution(json, task);
   json.end_array().key("failures").begin_array();
   for (const Execution& task : sample.failures) wire::write_execution(json, task);
+  json.end_array().key("unclaimed").begin_array();
+  for (const Unclaimed& each : sample.unclaimed) {
+    json.begin_object().key("queue").string(each.queue).key("type").string(each.type);
+    json.key("kind").string(each.kind == Kind::workflow ? "workflow" : "task");
+    json.key("example").string(each.example.to_string()).key("run_at").string(format_time(each.run_at)).end_object();
+  }
   out << json.end_array().end_object().text() << std::endl;
 }
 

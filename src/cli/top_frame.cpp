@@ -6,6 +6,7 @@
 #include <map>
 
 #include "cli/table.h"
+#include "cli/unclaimed_report.h"
 
 namespace hapax {
 
@@ -97,17 +98,28 @@ std::string failures(const TopFrame& frame, const TopSample& now, const Paint& p
   return "\n" + table.render(paint, frame.width);
 }
 
+std::string unclaimed(const TopFrame& frame, const TopSample& now, const Paint& paint, std::size_t most) {
+  if (now.unclaimed.empty()) return {};
+  const std::span shown = std::span(now.unclaimed).first(std::min(most, now.unclaimed.size()));
+  std::string text = "\n" + unclaimed_table(shown, now.at).render(paint, frame.width);
+  if (now.unclaimed.size() > most) text += fmt::format("and {} more\n", now.unclaimed.size() - most);
+  return text;
+}
+
 }  // namespace
 
 std::string draw_top(const TopFrame& frame, const TopSample& now, const std::optional<TopSample>& before,
                      const Paint& paint) {
   constexpr std::size_t kFixedLines = 10;  // the head, headings and blank lines
-  const std::size_t room = frame.height > kFixedLines + 3 ? frame.height - kFixedLines : 3;
+  constexpr std::size_t kMostUnclaimed = 5;
+  const std::size_t named = std::min(now.unclaimed.size(), kMostUnclaimed);
+  const std::size_t fixed = kFixedLines + (named > 0 ? named + 3 : 0);
+  const std::size_t room = frame.height > fixed + 3 ? frame.height - fixed : 3;
   const std::size_t for_queues =
       std::min(std::max<std::size_t>(now.queues.size(), 1), std::max<std::size_t>(1, room / 2));
   const std::size_t rest = room - std::min(room - 2, for_queues);
   return head(frame, now, before, paint) + queues(frame, now, before, paint, for_queues) +
-         running(frame, now, paint, std::max<std::size_t>(1, rest / 2)) +
+         unclaimed(frame, now, paint, kMostUnclaimed) + running(frame, now, paint, std::max<std::size_t>(1, rest / 2)) +
          failures(frame, now, paint, std::max<std::size_t>(1, rest - rest / 2));
 }
 

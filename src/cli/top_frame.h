@@ -7,6 +7,7 @@
 
 #include "cli/paint.h"
 #include "engine/engine.h"
+#include "engine/unclaimed.h"
 
 namespace hapax {
 
@@ -14,8 +15,9 @@ namespace hapax {
 struct TopSample {
   Time at;
   std::vector<QueueView> queues;
-  std::vector<Execution> running;          // some of them
-  std::vector<Execution> failures;         // the latest
+  std::vector<Execution> running;   // some of them
+  std::vector<Execution> failures;  // the latest
+  std::vector<Unclaimed> unclaimed;
   std::optional<EngineCounters> counters;  // of a server, since it started
 };
 

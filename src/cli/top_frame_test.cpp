@@ -50,6 +50,18 @@ TEST(TopFrame, RatesComeFromTheServersCounters) {
   EXPECT_THAT(draw_top(kFrame, now, before, Paint(false)), HasSubstr("120 completed"));
 }
 
+TEST(TopFrame, ShowsTypesThatNobodyClaims) {
+  auto now = sample(100'000, {});
+  EXPECT_THAT(draw_top(kFrame, now, {}, Paint(false)), Not(HasSubstr("nobody claims")));
+  for (int i = 0; i < 7; ++i)
+    now.unclaimed.push_back({"mail", "type-" + std::to_string(i), Kind::task, {}, from_ms(0)});
+  const std::string frame = draw_top(kFrame, now, {}, Paint(false));
+  EXPECT_THAT(frame, HasSubstr("nobody claims  kind  queue  waits for"));
+  EXPECT_THAT(frame, HasSubstr("type-4         task  mail        100s"));
+  EXPECT_THAT(frame, Not(HasSubstr("type-5")));
+  EXPECT_THAT(frame, HasSubstr("and 2 more"));
+}
+
 TEST(TopFrame, ShowsFailuresWithTheirErrors) {
   auto now = sample(100'000, {});
   Execution failed;

@@ -20,6 +20,7 @@
 #include "cli/target.h"
 #include "core/json_writer.h"
 #include "sdk/app_state.h"
+#include "sdk/own_origin.h"
 #include "sdk/worker.h"
 
 namespace hapax {
@@ -231,7 +232,8 @@ int work(const Program& program, const WorkFlags& flags) {
     program.err << fmt::format("working on {} at {}", fmt::join(options.queues, ", "), target.shown) << std::endl;
   }
   {
-    detail::Worker worker(app, options, [&log](const detail::AttemptEnd& end) { log.ended(end); });
+    detail::Worker worker(
+        app, options, [&log](const detail::AttemptEnd& end) { log.ended(end); }, detail::own_origin("hapax work"));
     const DrainOnSignal drain(signals, program, app.stop_requested);
     worker.run();
   }

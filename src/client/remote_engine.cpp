@@ -19,6 +19,7 @@
 #include "wire/event.h"
 #include "wire/header.h"
 #include "wire/read_answer.h"
+#include "wire/worker.h"
 #include "wire/write_request.h"
 
 namespace hapax {
@@ -33,6 +34,14 @@ constexpr LaneLimits kWireLimits{.timeout = kTimeout};
 constexpr auto kAllowedFor = 1s;  // steps within turns go on after their queue was paused or got a limit, that long
 
 using Steady = std::chrono::steady_clock;
+
+// Nothing: the server says that there is no such thing.
+template <class Read>
+auto read_found(const Exchanged& exchanged, Read read) -> std::optional<decltype(read(exchanged.body))> {
+  if (exchanged.not_found()) return {};
+  exchanged.require();
+  return read(exchanged.body);
+}
 
 struct WaitingCall : Waiting {
   explicit WaitingCall(std::shared_ptr<HttpClient::Call> c) : call(std::move(c)) {}
@@ -66,7 +75,7 @@ class RemoteEngine final : public Engine {
                                        Reply<std::optional<Execution>> reply) override;
 
   std::optional<Execution> find(const std::string& name_space, const ExecutionId& id) override;
-  std::vector<WorkerInfo> workers(const std::string&) override { return {}; }
+  std::vector<WorkerInfo> workers(const std::string& name_space) override;
   std::optional<Why> why(const std::string& name_space, const ExecutionId& id) override;
   std::optional<Why> why_workflow(const std::string& name_space, const std::string& workflow_id) override;
   Page list(const ListFilter& filter) override;
@@ -394,10 +403,7 @@ std::optional<Execution> RemoteEngine::begin_within_turn(const Execution& run, c
 
 std::optional<Execution> RemoteEngine::find_workflow(const std::string&, const std::string& workflow_id) {
   if (check_idempotency_key(workflow_id)) return {};  // no workflow can be called so
-  const Exchanged exchanged = server_.get("/v1/workflows/" + wire::percent_encode(workflow_id));
-  if (exchanged.not_found()) return {};
-  exchanged.require();
-  return wire::read_execution(exchanged.body);
+  return read_found(server_.get("/v1/workflows/" + wire::percent_encode(workflow_id)), wire::read_execution);
 }
 
 std::vector<Event> RemoteEngine::history(const std::string&, const ExecutionId& run, std::int64_t after,
@@ -439,29 +445,22 @@ std::shared_ptr<Waiting> RemoteEngine::wait_workflow(const std::string&, const s
 // ---- read
 
 std::optional<Execution> RemoteEngine::find(const std::string&, const ExecutionId& id) {
-  const Exchanged exchanged = server_.get("/v1/tasks/" + id.to_string());
-  if (exchanged.not_found()) return {};
-  exchanged.require();
-  return wire::read_execution(exchanged.body);
+  return read_found(server_.get("/v1/tasks/" + id.to_string()), wire::read_execution);
 }
 
-namespace {
-
-std::optional<Why> read_why(const Exchanged& exchanged) {
-  if (exchanged.not_found()) return {};
+std::vector<WorkerInfo> RemoteEngine::workers(const std::string& name_space) {
+  const Exchanged exchanged = server_.get("/v1/workers");
   exchanged.require();
-  return wire::read_why(exchanged.body);
+  return wire::read_workers(exchanged.body, name_space);
 }
-
-}  // namespace
 
 std::optional<Why> RemoteEngine::why(const std::string&, const ExecutionId& id) {
-  return read_why(server_.get("/v1/tasks/" + id.to_string() + "/why"));
+  return read_found(server_.get("/v1/tasks/" + id.to_string() + "/why"), wire::read_why);
 }
 
 std::optional<Why> RemoteEngine::why_workflow(const std::string&, const std::string& workflow_id) {
   if (check_idempotency_key(workflow_id)) return {};  // no workflow can be called so
-  return read_why(server_.get("/v1/workflows/" + wire::percent_encode(workflow_id) + "/why"));
+  return read_found(server_.get("/v1/workflows/" + wire::percent_encode(workflow_id) + "/why"), wire::read_why);
 }
 
 Page RemoteEngine::list(const ListFilter& filter) {
@@ -490,10 +489,7 @@ std::optional<FoundIdentity> RemoteEngine::find_identity(const std::string&, con
   if (!type.empty()) query.add("type", type);
   query.add("queue", queue).add("key", key);
   if (scope) query.add("scope", scope->to_string());
-  const Exchanged exchanged = server_.get("/v1/identities" + query.text());
-  if (exchanged.not_found()) return {};
-  exchanged.require();
-  return wire::read_identity(exchanged.body);
+  return read_found(server_.get("/v1/identities" + query.text()), wire::read_identity);
 }
 
 // Not repeated: a second one would find nothing to release and report that.

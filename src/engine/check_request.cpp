@@ -208,6 +208,20 @@ void check_names(const char* member, const char* what, const std::vector<std::st
 
 }  // namespace
 
+namespace {
+
+constexpr std::int64_t kMaxPid = 4'294'967'295;
+
+void check_origin(const WorkerOrigin& origin) {
+  const auto said = [](const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); };
+  check_text("/sdk/name", said(origin.sdk), check_name);
+  check_text("/sdk/version", said(origin.version), check_name);
+  check_text("/host", said(origin.host), check_name);
+  if (origin.pid < 0 || origin.pid > kMaxPid) refuse("/pid", fmt::format("must be an integer from 1 to {}", kMaxPid));
+}
+
+}  // namespace
+
 void check(const ClaimCall& call) {
   check_text("/worker", call.worker, check_name);
   if (call.queues.empty() || call.queues.size() > kMaxClaimQueues) {
@@ -223,6 +237,7 @@ void check(const ClaimCall& call) {
   check_range("/limit", call.limit, 1, kMaxClaims);
   check_length("/wait", call.wait, Duration(0), kMaxWait);
   check_lease(call.lease);
+  check_origin(call.origin);
 }
 
 void check_lease(Duration lease) { check_length("/lease", lease, kShortestLease, kLongestLease); }

@@ -55,16 +55,23 @@ void add_engine(std::vector<MetricFamily>& out, const EngineCounters& c) {
   gauge("hapax_waiting_results", "Requests that wait for a result", c.waiting_results);
 }
 
-void add_queues(std::vector<MetricFamily>& out, const std::vector<QueueCount>& queues) {
+void add_queues(std::vector<MetricFamily>& out, const std::vector<QueueCount>& queues,
+                const std::set<std::pair<std::string, std::string>>& unclaimed) {
   MetricFamily pending = family("hapax_queue_pending", "Pending tasks, including delayed ones", MetricType::Gauge);
   MetricFamily running = family("hapax_queue_running", "Running tasks", MetricType::Gauge);
+  MetricFamily nobody =
+      family("hapax_queue_unclaimed",
+             "1: something has waited for a minute, and nobody has claimed the queue for as long", MetricType::Gauge);
   for (const QueueCount& queue : queues) {
     const std::vector<ClientMetric::Label> labels{{"namespace", queue.name_space}, {"queue", queue.queue}};
+    nobody.metric.push_back(
+        value(MetricType::Gauge, unclaimed.contains({queue.name_space, queue.queue}) ? 1 : 0, labels));
     pending.metric.push_back(value(MetricType::Gauge, static_cast<double>(queue.pending), labels));
     running.metric.push_back(value(MetricType::Gauge, static_cast<double>(queue.running), labels));
   }
   out.push_back(std::move(pending));
   out.push_back(std::move(running));
+  out.push_back(std::move(nobody));
 }
 
 }  // namespace
@@ -106,7 +113,8 @@ std::vector<QueueCount> Metrics::with_bounded_names(const std::vector<QueueCount
   return out;
 }
 
-std::string Metrics::render(const EngineCounters& counters, const std::optional<std::vector<QueueCount>>& queues) {
+std::string Metrics::render(const EngineCounters& counters, const std::optional<std::vector<QueueCount>>& queues,
+                            const std::set<std::pair<std::string, std::string>>& unclaimed) {
   MetricFamily requests = family("hapax_http_requests_total", "Requests answered", MetricType::Counter);
   MetricFamily latency =
       family("hapax_http_request_duration_seconds", "From the complete request to its answer", MetricType::Histogram);
@@ -134,7 +142,7 @@ std::string Metrics::render(const EngineCounters& counters, const std::optional<
   out.push_back(single("hapax_http_request_bytes_in_hand", "Bytes of the bodies of those, and of those being read",
                        MetricType::Gauge, static_cast<double>(load_.bytes())));
   add_engine(out, counters);
-  if (queues) add_queues(out, with_bounded_names(*queues));
+  if (queues) add_queues(out, with_bounded_names(*queues), unclaimed);
   out.push_back(single("process_start_time_seconds", "When the server started, since the epoch", MetricType::Gauge,
                        started_at_s_));
   MetricFamily build = family("hapax_build_info", "The version of the server", MetricType::Gauge);

@@ -32,7 +32,9 @@ class Metrics {
   // Without `queues`, which come from the store, the rest is written. The first kMaxQueues queues have their own
   // series; all later ones share the queue "" of the namespace "", so clients cannot create unlimited series.
   static constexpr std::size_t kMaxQueues = 1000;
-  std::string render(const EngineCounters& counters, const std::optional<std::vector<QueueCount>>& queues);
+  // `unclaimed` are those of the queues, by namespace and name, that nobody claims.
+  std::string render(const EngineCounters& counters, const std::optional<std::vector<QueueCount>>& queues,
+                     const std::set<std::pair<std::string, std::string>>& unclaimed = {});
 
  private:
   struct PerRoute {

@@ -1,8 +1,6 @@
 #include "sdk/worker.h"
 #include "engine/check_request.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -10,6 +8,7 @@
 
 #include "core/invariant.h"
 #include "sdk/overflow.h"
+#include "sdk/own_origin.h"
 #include "sdk/signals.h"
 #include "sdk/thrown.h"
 
@@ -39,12 +38,6 @@ std::vector<std::string> queues_of(const WorkOptions& options, const std::map<st
   return {queues.begin(), queues.end()};
 }
 
-std::string default_name() {
-  char host[256] = "unknown";
-  gethostname(host, sizeof host - 1);
-  return std::string(host) + "/" + std::to_string(getpid());
-}
-
 // While it lives, work() runs.
 class Working {
  public:
@@ -60,12 +53,16 @@ class Working {
 }  // namespace
 
 Worker::Worker(AppState& app, const WorkOptions& options, OnAttemptEnd on_attempt_end)
+    : Worker(app, options, std::move(on_attempt_end), own_origin()) {}
+
+Worker::Worker(AppState& app, const WorkOptions& options, OnAttemptEnd on_attempt_end, WorkerOrigin origin)
     : app_(app),
       options_(options),
       tasks_(app.tasks()),
       turns_(app, options.kept_workflows, options.workflow_stack_bytes),
       queues_(queues_of(options, tasks_, turns_.declared())),
-      name_(options.name.empty() ? default_name() : options.name),
+      name_(options.name.empty() ? own_name() : options.name),
+      origin_(std::move(origin)),
       lives_(app.opened().hold_worker ? app.opened().hold_worker(name_) : nullptr),
       on_attempt_end_(std::move(on_attempt_end)) {
   if (options_.threads == 0) throw Error("InvalidRequest", "a worker needs at least one thread");
@@ -227,6 +224,7 @@ void Worker::claim_more(Claiming& claiming) {
   call.queues = queues_;
   call.types = types_of(call.tasks, call.workflows);
   call.worker = name_;
+  call.origin = origin_;
   call.lease = options_.lease;
   call.wait = options_.until_idle_for ? std::min<Duration>(kClaimWait, *options_.until_idle_for) : Duration(kClaimWait);
   if (is_away()) call.wait = Duration(0);  // to learn at once that it is back

@@ -58,6 +58,8 @@ class Worker {
   using OnAttemptEnd = std::function<void(const AttemptEnd&)>;
 
   Worker(AppState& app, const WorkOptions& options, OnAttemptEnd on_attempt_end = {});
+  // One that is more than a user of this library, and says so.
+  Worker(AppState& app, const WorkOptions& options, OnAttemptEnd on_attempt_end, WorkerOrigin origin);
   ~Worker();
 
   // Until the app is stopped, a signal arrives, or there was nothing to do for as long as the options say.
@@ -174,6 +176,7 @@ class Worker {
   Turns turns_;
   const std::vector<std::string> queues_;
   const std::string name_;
+  const WorkerOrigin origin_;
   const std::shared_ptr<void> lives_;  // see Opened::hold_worker
   const OnAttemptEnd on_attempt_end_;
 

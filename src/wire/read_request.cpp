@@ -9,6 +9,7 @@
 #include "core/field.h"
 #include "core/name.h"
 #include "engine/check_request.h"
+#include "wire/worker.h"
 
 namespace hapax::wire {
 
@@ -191,6 +192,7 @@ ClaimCall read_claim_call(const Json& document, std::string name_space) {
   call.wait = fields.duration("wait").value_or(call.wait);
   call.lease = fields.duration("lease").value_or(call.lease);
   read_claim_id(fields, call);
+  call.origin = read_origin(fields);
   fields.done();
   check(call);
   return call;

@@ -3,6 +3,7 @@
 #include "core/canonical_json.h"
 #include "core/json_writer.h"
 #include "wire/shown_fields.h"
+#include "wire/worker.h"
 
 namespace hapax::wire {
 
@@ -104,6 +105,7 @@ std::string write_claim_call(const ClaimCall& call) {
   out.key("wait").string(format_duration(call.wait));
   out.key("lease").string(format_duration(call.lease));
   if (!call.claim_id.empty()) out.key("claim_id").string(call.claim_id);
+  write_origin(out, call.origin);
   out.end_object();
   return out.take();
 }

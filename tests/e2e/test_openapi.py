@@ -165,6 +165,10 @@ def walk_claims(witness, caller, task):
     call = lambda *arguments, **options: witness.call(caller, *arguments, **options)  # noqa: E731
     call("post", "/v1/claims", {"queues": ["nothing"]}, expect=200)
     call("post", "/v1/claims", {"queues": []}, expect=400)
+    call("post", "/v1/claims", {"queues": ["nothing"], "sdk": {"name": "walk"}, "host": "h", "pid": 1}, expect=200)
+    call("post", "/v1/claims", {"queues": ["nothing"], "pid": 0}, expect=400)
+    call("get", "/v1/workers", expect=200)
+    call("get", "/v1/workers?colour=red", expect=400)
     claims = call("post", "/v1/claims", {"worker": "w", "queues": ["default"], "limit": 10}, expect=200).json["claims"]
     lease = next(claim["lease"] for claim in claims if claim["execution"]["id"] == task["id"])
     call("post", "/v1/claims/heartbeat", {"leases": [lease, "stale"]}, expect=200)

@@ -11,6 +11,8 @@ A workflow is a generator function. It asks its Context for things, and yields w
 
 import inspect
 import math
+import os
+import socket
 import time
 from urllib.parse import quote
 
@@ -240,6 +242,7 @@ class WorkflowWorker:
     def claim(self, kinds=("task", "workflow"), wait="0", limit=1, lease="60s"):
         body = {
             "worker": self.name, "queues": self.queues, "kinds": list(kinds), "wait": wait, "limit": limit, "lease": lease,
+            "sdk": {"name": "workflow_worker.py", "version": "1"}, "host": socket.gethostname(), "pid": os.getpid(),
         }
         known = [*(self.tasks if "task" in kinds else ()), *(self.workflows if "workflow" in kinds else ())]
         if known and not self.takes_all:

@@ -1,8 +1,10 @@
 // Workers: claim, heartbeat, give back, finish.
 #include "http/answer.h"
 #include "http/parse_request.h"
+#include "http/query.h"
 #include "http/service.h"
 #include "wire/read_request.h"
+#include "wire/worker.h"
 #include "wire/write_answer.h"
 
 namespace hapax::http {
@@ -118,6 +120,13 @@ void finish(Backend& backend, Request& request, const Responder& responder) {
                             }));
 }
 
+void list_workers(Backend& backend, Request& request, const Responder& responder) {
+  Query(request.query).done();
+  backend.pool.answer(responder, [&engine = backend.engine, name_space = request.name_space] {
+    return json_response(200, wire::write_workers(engine.workers(name_space)));
+  });
+}
+
 }  // namespace
 
 void add_claim_routes(Router& router, Backend& backend) {
@@ -125,6 +134,7 @@ void add_claim_routes(Router& router, Backend& backend) {
   router.add(Method::post, "/v1/claims/heartbeat", on(backend, heartbeat));
   router.add(Method::post, "/v1/claims/return", on(backend, give_back));
   router.add(Method::post, "/v1/claims/finish", on(backend, finish));
+  router.add(Method::get, "/v1/workers", on(backend, list_workers));
 }
 
 }  // namespace hapax::http

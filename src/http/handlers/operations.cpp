@@ -3,6 +3,7 @@
 
 #include "core/failure.h"
 #include "core/json_writer.h"
+#include "engine/unclaimed.h"
 #include "http/openapi.h"
 #include "http/service.h"
 
@@ -55,9 +56,20 @@ std::optional<std::vector<QueueCount>> queue_counts(Engine& engine, const std::o
   }
 }
 
+std::set<std::pair<std::string, std::string>> unclaimed_among(Engine& engine,
+                                                              const std::optional<std::vector<QueueCount>>& counts) {
+  try {
+    if (counts) return unclaimed_queues(engine, *counts, SystemClock().now());
+  } catch (const Failure& failure) {
+    spdlog::warn("http: metrics without the workers: {}", failure.what());
+  }
+  return {};
+}
+
 Response metrics_response(Backend& backend, const std::optional<std::vector<QueueCount>>& queues) {
-  return text_response(backend.metrics->render(backend.engine.counters(), queues),
-                       "text/plain; version=0.0.4; charset=utf-8");
+  return text_response(
+      backend.metrics->render(backend.engine.counters(), queues, unclaimed_among(backend.engine, queues)),
+      "text/plain; version=0.0.4; charset=utf-8");
 }
 
 }  // namespace
