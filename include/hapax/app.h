@@ -12,8 +12,6 @@
 // thread; task() and workflow() before work(). Every error is thrown as hapax::Error.
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +21,8 @@
 #include "hapax/detail/declared.h"
 #include "hapax/detail/durations.h"
 #include "hapax/detail/function.h"
+#include "hapax/detail/pointers.h"
+#include "hapax/detail/std_function.h"
 #include "hapax/error.h"
 #include "hapax/handle.h"
 #include "hapax/json.h"

@@ -1,7 +1,6 @@
 // The submitter's end of a task.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "hapax/detail/durations.h"
+#include "hapax/detail/pointers.h"
 #include "hapax/error.h"
 #include "hapax/json.h"
 #include "hapax/options.h"

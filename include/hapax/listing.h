@@ -5,8 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "hapax/detail/durations.h"
+#include "hapax/detail/std_function.h"
 
 namespace hapax {
 

@@ -9,10 +9,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "hapax/detail/durations.h"
+#include "hapax/detail/std_function.h"
 
 namespace hapax {
 

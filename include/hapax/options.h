@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "hapax/detail/durations.h"
+#include "hapax/detail/std_function.h"
 
 namespace hapax {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "hapax/detail/declared.h"
 #include "hapax/detail/durations.h"
 #include "hapax/detail/effects.h"
+#include "hapax/detail/std_function.h"
 #include "hapax/error.h"
 #include "hapax/handle.h"
 #include "hapax/json.h"

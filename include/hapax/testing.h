@@ -13,10 +13,9 @@
 // something can. So call Handle::result() and the like only on what is closed: otherwise they would wait forever.
 #pragma once
 
-#include <memory>
-
 #include "hapax/app.h"
 #include "hapax/detail/durations.h"
+#include "hapax/detail/pointers.h"
 
 namespace hapax::testing {
 

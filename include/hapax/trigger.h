@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "hapax/detail/durations.h"
+#include "hapax/detail/pointers.h"
 #include "hapax/json.h"
 #include "hapax/options.h"
 #include "hapax/signal.h"

@@ -5,9 +5,8 @@
 // App::work() does the same on the calling thread, until it is stopped.
 #pragma once
 
-#include <memory>
-
 #include "hapax/app.h"
+#include "hapax/detail/pointers.h"
 
 namespace hapax {
 

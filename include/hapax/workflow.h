@@ -22,8 +22,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +33,8 @@
 
 #include "hapax/detail/durations.h"
 #include "hapax/detail/function.h"
+#include "hapax/detail/pointers.h"
+#include "hapax/detail/std_function.h"
 #include "hapax/detail/update_handler.h"
 #include "hapax/error.h"
 #include "hapax/json.h"

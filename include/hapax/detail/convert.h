@@ -8,7 +8,6 @@
 #include <concepts>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "hapax/detail/pointers.h"
 #include "hapax/error.h"
 
 namespace boost::json {

@@ -1,14 +1,14 @@
 // What typed tasks and workflows have in common: a name, and the app that they belong to. Nothing here is for callers.
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
+#include "hapax/detail/pointers.h"
+#include "hapax/detail/std_function.h"
 #include "hapax/options.h"
 
 struct sqlite3;

@@ -1,14 +1,14 @@
 // How TaskContext::once_in() keeps its rows in the caller's database. Nothing here is for callers.
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "hapax/detail/pointers.h"
+#include "hapax/detail/std_function.h"
 #include "hapax/json.h"
 
 struct sqlite3;
@@ -44,11 +44,11 @@ class Effect {
 template <class Connection, class Function, class... Arguments>
 decltype(auto) call_effect(Connection* connection, Function&& function, const Arguments&... arguments) {
   if constexpr (std::is_invocable_v<Function, Connection*, const Arguments&...>) {
-    return std::invoke(std::forward<Function>(function), connection, arguments...);
+    return std::forward<Function>(function)(connection, arguments...);
   } else {
     static_assert(std::is_invocable_v<Function, const Arguments&...>,
                   "hapax: once_in calls its function with the given arguments, after the connection if it takes one");
-    return std::invoke(std::forward<Function>(function), arguments...);
+    return std::forward<Function>(function)(arguments...);
   }
 }
 

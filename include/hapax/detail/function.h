@@ -1,11 +1,11 @@
 // From a plain function to a handler, of tasks and of workflows. Nothing here is for callers.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <tuple>
 #include <type_traits>
 
+#include "hapax/detail/std_function.h"
 #include "hapax/json.h"
 #include "hapax/task.h"
 

@@ -1,13 +1,13 @@
 // From a function to the handler of an update. Nothing here is for callers.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "hapax/detail/function.h"
+#include "hapax/detail/std_function.h"
 #include "hapax/json.h"
 
 namespace hapax::detail {
