@@ -163,8 +163,9 @@ class Cancelled : public std::runtime_error {
   Cancelled() : std::runtime_error("cancelled on request") {}
 };
 
-// Thrown to the code of a workflow at its next wait after WorkflowHandle::request_cancel(). The code may catch it, undo
-// what it did, and end as it likes. If it is not caught, the workflow is cancelled. It is thrown once.
+// Thrown to the code of a workflow after WorkflowHandle::request_cancel(): where it begins its next step, or where it
+// waits for something else than tasks. A task that runs is let end first, so that the code can undo it. The code may
+// catch it, undo what it did, and end as it likes. If it is not caught, the workflow is cancelled. It is thrown once.
 class CancelRequested : public std::runtime_error {
  public:
   explicit CancelRequested(std::string reason_json)

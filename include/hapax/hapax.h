@@ -28,15 +28,18 @@
 //   auto process = app.workflow("process_order", process_order);
 //   hapax::WorkflowHandle<Shipped> run = process.start("order-456", order);
 //   run.signal(packed, {"eve"}, hapax::request("click-1"));                    // once for each request key
+//   int left = run.update(reserve_more, 3, hapax::request("more-1"));          // answered by ctx.on(reserve_more, …)
 //   run.request_cancel("by the customer", hapax::request("cancel-1"));         // the code gets CancelRequested
 //
 //   // In my transaction, on my connection: sqlite3* or PGconn*.
 //   charge.submit_in(db, order, hapax::key("charge-456"));
 //   process.start_in(db, "order-456", order);
+//   const int entry = context.once_in(db, book, order);                        // in a handler: exactly once
 //
 //   // Cron and events, declared in code.
 //   app.schedule("nightly", report, ReportInput{"pdf"}, hapax::cron("0 3 * * *", "Europe/Berlin"));
 //   app.on_event<Paid>("order.paid").where("/country", "DE").start(process_paid);
+//   app.on_event<Dispute>("payment.disputed").signal([](const auto& e) { return "order-" + e.data.order; }, disputed);
 //   app.publish({.id = "evt_1", .source = "/shop", .type = "order.paid", .data = hapax::to_json(paid)});
 //
 //   // Seen from the program.

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +11,8 @@
 
 #include "hapax/detail/declared.h"
 #include "hapax/detail/durations.h"
+#include "hapax/detail/pointers.h"
+#include "hapax/detail/std_function.h"
 #include "hapax/error.h"
 #include "hapax/json.h"
 #include "hapax/options.h"
@@ -63,8 +63,9 @@ class AnyWorkflowHandle {
   bool cancel(const RequestKey& request) const;
   bool resume(const RequestKey& request) const;
 
-  // Asks the workflow to end: its code gets CancelRequested at its next wait, and may compensate. With a grace, it is
-  // cancelled in any case when that is over. The reason is any JSON value. False if it was closed or asked before.
+  // Asks the workflow to end: its code gets CancelRequested before its next step, or where it waits for something else
+  // than tasks, and may compensate. With a grace, it is cancelled in any case when that is over. The reason is any JSON
+  // value. False if it was closed or asked before.
   template <class Reason>
   bool request_cancel(const Reason& reason, const RequestKey& request,
                       std::optional<Milliseconds> grace = std::nullopt) const {

@@ -39,33 +39,35 @@ std::string Context::type_of(const void* function) const { return run_.declared_
 
 std::int32_t Context::start_task(std::string_view type, const std::string& input_json, const SubmitOptions& options) {
   refuse_id(options);
-  return run_.ask(command(Event::Kind::task, type), detail::to_request(run_.declared_, type, input_json, options));
+  return run_.begin_step(command(Event::Kind::task, type),
+                         detail::to_request(run_.declared_, type, input_json, options));
 }
 
 std::int32_t Context::start_child(std::string_view type, const std::string& input_json, const SubmitOptions& options) {
   refuse_id(options);
   Event event = command(Event::Kind::child, type);
   event.key = options.key;
-  return run_.ask(std::move(event), detail::to_request(run_.declared_, type, input_json, options, Kind::workflow));
+  return run_.begin_step(std::move(event),
+                         detail::to_request(run_.declared_, type, input_json, options, Kind::workflow));
 }
 
 std::int32_t Context::start_timer(Milliseconds duration) {
   Event event = command(Event::Kind::sleep);
   event.until = run_.now_ + in_bounds(duration);
-  return run_.ask(std::move(event));
+  return run_.begin_step(std::move(event));
 }
 
 std::int32_t Context::start_timer(std::chrono::system_clock::time_point time) {
   Event event = command(Event::Kind::sleep);
   event.until = std::clamp<Time>(std::chrono::ceil<Duration>(time), from_ms(0), run_.now_ + kLongestSleep);
-  return run_.ask(std::move(event));
+  return run_.begin_step(std::move(event));
 }
 
 std::int32_t Context::start_signal_wait(std::string_view name, std::optional<Milliseconds> timeout) {
   detail::check_step_name(name);
   Event event = command(Event::Kind::wait_signal, name);
   if (timeout) event.until = run_.now_ + in_bounds(*timeout);
-  return run_.ask(std::move(event));
+  return run_.begin_step(std::move(event));
 }
 
 void Context::cancel_step(std::int32_t step) { run_.cancel_step(step); }
@@ -84,7 +86,7 @@ std::int32_t Context::send_signal(std::string_view workflow_id, std::string_view
   Event event = command(Event::Kind::send_signal, name);
   event.key = workflow_id;
   event.value = canonical_json(detail::parse_document(payload_json));
-  return run_.ask(std::move(event));
+  return run_.begin_step(std::move(event));
 }
 
 void Context::wait_all(const std::vector<std::int32_t>& steps) { run_.wait_all(steps); }

@@ -6,6 +6,7 @@
 
 #include "core/canonical_json.h"
 #include "core/json.h"
+#include "core/json_writer.h"
 #include "hapax/workflow.h"
 #include "sdk/overflow.h"
 #include "sdk/thrown.h"
@@ -38,8 +39,26 @@ bool has_outcome(Event::Kind kind) {
          kind == Event::Kind::wait_signal || kind == Event::Kind::send_signal;
 }
 
-// The side effect that records where the code was told of a requested cancel.
+// The side effect that records where the code was told of a requested cancel: its reason, and the latest event that the
+// code knew then. So a replay hands out the outcomes that the code had before, and none of those that came later.
 constexpr std::string_view kToldOfCancel = "hapax.cancel_requested";
+
+bool tells_of_cancel(const Event& command) {
+  return command.kind == Event::Kind::side_effect && command.name == kToldOfCancel;
+}
+
+std::string write_told(const std::string& reason, std::int64_t known) {
+  JsonWriter out;
+  out.begin_object().key("known").integer(known);
+  if (!reason.empty()) out.key("reason").raw(reason);
+  return out.end_object().take();
+}
+
+std::string reason_of(const std::string& told) {
+  const Json document = parse_document(told);
+  const Json* reason = document.find("reason");
+  return reason ? canonical_json(*reason) : std::string();
+}
 
 std::string canonical(const std::string& json) { return canonical_json(parse_document(json)); }
 
@@ -80,6 +99,7 @@ bool WorkflowRun::learn(std::span<const Event> events) {
                               event.error ? std::make_unique<const AttemptError>(*event.error) : nullptr});
     }
   }
+  learned_ = known_;
   return unconfirmed_.empty();
 }
 
@@ -230,6 +250,13 @@ void WorkflowRun::match(const Event& asked) {
   leave_for_good();
 }
 
+// The handler of an update is let finish what it has begun: its caller waits for the answer.
+std::int32_t WorkflowRun::begin_step(Event command, std::optional<SubmitRequest> start) {
+  begin_call();
+  if (!in_handler_) tell_of_cancel();
+  return ask(std::move(command), std::move(start));
+}
+
 std::int32_t WorkflowRun::ask(Event command, std::optional<SubmitRequest> start) {
   begin_call();
   const bool known = recorded() != nullptr;
@@ -304,21 +331,30 @@ std::int32_t WorkflowRun::version(std::string_view change, std::int32_t current)
   return value;
 }
 
-// Whether the history says that the code was told of the cancel at this wait.
-bool WorkflowRun::is_told_here() const {
-  if (is_undoing_) return false;
+// If the history says that the code was told of the cancel before it asked for anything else: the latest event that it
+// knew then.
+std::optional<std::int64_t> WorkflowRun::known_when_told() const {
   const Event* before = recorded();
-  return before && before->kind == Event::Kind::side_effect && before->name == kToldOfCancel;
+  if (is_undoing_ || !before || !tells_of_cancel(*before)) return std::nullopt;
+  const Json told = parse_document(before->value.value_or("{}"));
+  const Json* known = told.find("known");
+  return known ? known->as_int().value_or(0) : 0;
 }
 
-// A requested cancel is thrown where the code waits. Its place is recorded, so that every replay throws it there:
-// before the outcome of the wait, which came later.
+// A task that was begun has its effect: the code gets its outcome first, so that it can undo it.
+bool WorkflowRun::may_be_interrupted(std::int32_t step) const {
+  const Event::Kind kind = asked_.at(static_cast<std::size_t>(step) - 1).kind;
+  return kind != Event::Kind::task && kind != Event::Kind::send_signal;
+}
+
+// Throws a requested cancel if the code is to be told of it here. The place is recorded, and every replay throws there
+// and nowhere else: what was asked for after the request was made, but before the code knew of it, stays as it is.
 void WorkflowRun::tell_of_cancel() {
-  if (was_told_of_cancel_ || !cancel_reason_ || is_undoing_) return;
-  if (recorded() && !is_told_here()) return;
+  if (was_told_of_cancel_ || is_undoing_) return;
+  const Event* before = recorded();
+  if (before ? !tells_of_cancel(*before) : !cancel_reason_) return;
   was_told_of_cancel_ = true;
-  record(kToldOfCancel, [&] { return cancel_reason_->empty() ? std::string("null") : *cancel_reason_; });
-  throw CancelRequested(*cancel_reason_);
+  throw CancelRequested(reason_of(record(kToldOfCancel, [&] { return write_told(*cancel_reason_, learned_); })));
 }
 
 void WorkflowRun::cancel_step(std::int32_t step) {
@@ -338,12 +374,14 @@ void WorkflowRun::suspend_on(std::int32_t step) {
 
 const WorkflowRun::Outcome& WorkflowRun::wait(std::int32_t step) {
   begin_call();
+  const bool tells = may_be_interrupted(step);
   for (;;) {
-    if (is_told_here()) tell_of_cancel();
     const auto found = outcomes_.find(step);
-    if (answer_update(found == outcomes_.end() ? INT64_MAX : found->second.no)) continue;
+    const std::int64_t no = found == outcomes_.end() ? INT64_MAX : found->second.no;
+    if (const auto known = known_when_told(); tells && known && no > *known) tell_of_cancel();
+    if (answer_update(no)) continue;
     if (found != outcomes_.end()) return found->second;
-    tell_of_cancel();
+    if (tells) tell_of_cancel();
     suspend_on(step);
   }
 }
@@ -355,19 +393,20 @@ void WorkflowRun::wait_all(std::span<const std::int32_t> steps) {
 std::size_t WorkflowRun::wait_any(std::span<const std::int32_t> steps) {
   begin_call();
   if (steps.empty()) throw Error("InvalidRequest", "any() of no futures would wait for ever");
+  const bool tells = std::any_of(steps.begin(), steps.end(), [&](auto step) { return may_be_interrupted(step); });
   for (;;) {
-    if (is_told_here()) tell_of_cancel();
     std::optional<std::size_t> first;
-    std::int64_t first_no = 0;
+    std::int64_t no = INT64_MAX;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const auto found = outcomes_.find(steps[i]);
-      if (found == outcomes_.end() || (first && found->second.no >= first_no)) continue;
+      if (found == outcomes_.end() || found->second.no >= no) continue;
       first = i;
-      first_no = found->second.no;
+      no = found->second.no;
     }
-    if (answer_update(first ? first_no : INT64_MAX)) continue;
+    if (const auto known = known_when_told(); tells && known && no > *known) tell_of_cancel();
+    if (answer_update(no)) continue;
     if (first) return *first;
-    tell_of_cancel();
+    if (tells) tell_of_cancel();
     suspend_on(steps.front());
   }
 }
@@ -400,6 +439,7 @@ void WorkflowRun::bad_payload(std::int32_t step, const std::string& pointer, con
 
 void WorkflowRun::continue_as(Json input) {
   begin_call();
+  tell_of_cancel();
   continued_ = std::move(input);
   leave_for_good();
 }

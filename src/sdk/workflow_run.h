@@ -71,7 +71,8 @@ class WorkflowRun {
     std::unique_ptr<const AttemptError> error;
   };
 
-  // For the Context, on the fiber.
+  // For the Context, on the fiber. Where the code begins a step it is told of a requested cancel instead.
+  std::int32_t begin_step(Event command, std::optional<SubmitRequest> start = std::nullopt);
   std::int32_t ask(Event command, std::optional<SubmitRequest> start = std::nullopt);
   std::string record(std::string_view name, const std::function<std::string()>& function);
   std::int32_t version(std::string_view change, std::int32_t current);
@@ -93,7 +94,8 @@ class WorkflowRun {
   [[noreturn]] void step_failed(std::int32_t step, const Outcome& outcome) const;
   [[noreturn]] void bad_payload(std::int32_t step, const std::string& pointer, const std::string& message) const;
   void suspend_on(std::int32_t step);
-  bool is_told_here() const;
+  std::optional<std::int64_t> known_when_told() const;
+  bool may_be_interrupted(std::int32_t step) const;
   void tell_of_cancel();
   bool answer_update(std::int64_t before);
   void check_nothing_left(const std::string& found);
@@ -110,6 +112,7 @@ class WorkflowRun {
   bool was_told_of_cancel_ = false;
 
   std::int64_t known_ = 0;
+  std::int64_t learned_ = 0;             // the latest event that learn() brought
   std::map<std::int32_t, Event> ahead_;  // commands of the history that the code has not asked for yet
   std::unordered_map<std::int32_t, Outcome> outcomes_;
   std::vector<Asked> asked_;                    // by step, from 1

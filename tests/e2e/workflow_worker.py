@@ -40,6 +40,12 @@ class Suspended(BaseException):
     """The code waits for something that is not in the history yet."""
 
 
+class CancelRequested(Exception):
+    def __init__(self, reason):
+        super().__init__("its cancellation was requested")
+        self.reason = reason
+
+
 class Any:
     def __init__(self, *steps):
         self.steps = steps
@@ -48,6 +54,7 @@ class Any:
 COMMANDS = ("task", "sleep", "wait_signal", "child", "side_effect", "version", "cancel_step", "publish", "send_signal")
 OUTCOMES = ("closed", "fired", "signal")
 TIMED_OUT = object()  # the result of a wait for a signal that timed out
+TOLD = "hapax.cancel_requested"  # the side effect that records where the code was told of a requested cancel
 
 
 class Context:
@@ -60,24 +67,35 @@ class Context:
         for event in events:
             if event["kind"] in OUTCOMES and event.get("step"):
                 self.outcomes.setdefault(event["step"], event)
+        self.seen = max((event["no"] for event in events), default=0)
+        self.requested = next((event for event in events if event["kind"] == "cancel_requested"), None)
+        self.told = False
         self.next_step = 1
         self.commands = []  # new ones
+        self.kinds = {}  # of what the code asked for
         self.handlers = {}  # of updates: by name, the function and the step that waits for the next one
         self.in_handler = False
 
     def task(self, type, input=None, **options):
+        self.tell_of_cancel()
         return self._ask("task", type, {"start": {"type": type, "input": input, **options}})
 
     def child(self, type, input=None, workflow_id=None, **options):
         start = {"type": type, "input": input, **options}
         if workflow_id:
             start["workflow_id"] = workflow_id
+        self.tell_of_cancel()
         return self._ask("child", type, {"start": start}, key=workflow_id)
 
     def sleep(self, until):
+        self.tell_of_cancel()
         return self._ask("sleep", None, {"until": until})
 
     def wait_signal(self, name, until=None):
+        self.tell_of_cancel()
+        return self._wait_signal(name, until)
+
+    def _wait_signal(self, name, until=None):
         return self._ask("wait_signal", name, {"name": name, **({"until": until} if until else {})})
 
     def publish(self, name, value):
@@ -86,7 +104,7 @@ class Context:
     def on(self, name, function):
         """Answers updates of that name with what the function returns; what it raises refuses them. The function may
         be a generator, which waits as a workflow does."""
-        self.handlers[name] = (function, self.wait_signal("hapax.update:" + name))
+        self.handlers[name] = (function, self._wait_signal("hapax.update:" + name))
 
     def answer_update(self, before):
         """Handles the earliest update with a smaller number; False if there is none."""
@@ -113,6 +131,26 @@ class Context:
         self.on(name, function)
         return True
 
+    def known_when_told(self):
+        """If the code was told of a cancel before it asked for anything else: the latest event that it knew then."""
+        before = self.recorded.get(self.next_step)
+        told = before and (before["kind"], before.get("name")) == ("side_effect", TOLD)
+        return before["value"]["known"] if told else None
+
+    def tell_of_cancel(self):
+        """Raises CancelRequested where the code is told of it, and records the place."""
+        before = self.recorded.get(self.next_step)
+        if self.told or (self.known_when_told() is None if before else self.requested is None):
+            return
+        self.told = True
+        reason = {} if before or self.requested.get("value") is None else {"reason": self.requested["value"]}
+        raise CancelRequested(self.side_effect(TOLD, lambda: {"known": self.seen, **reason}).get("reason"))
+
+    def may_be_interrupted(self, wait):
+        """A task that was begun has its effect: the code gets its outcome first."""
+        steps = wait.steps if isinstance(wait, Any) else wait if isinstance(wait, (list, tuple)) else [wait]
+        return any(self.kinds[step] not in ("task", "send_signal") for step in steps)
+
     def side_effect(self, name, compute):
         step = self.next_step
         if step in self.recorded:
@@ -135,6 +173,7 @@ class Context:
     def _ask(self, kind, name, body, key=None):
         step = self.next_step
         self.next_step += 1
+        self.kinds[step] = kind
         known = self.recorded.get(step)
         if known is None:
             self.commands.append({"step": step, "kind": kind, **body})
@@ -189,12 +228,17 @@ def drive(code, context):
             wait = send(value)
         except StopIteration as returned:
             return returned.value
-        while context.answer_update(number_of(wait, context)):
-            pass
         try:
+            interrupts, known = context.may_be_interrupted(wait), context.known_when_told()
+            if interrupts and known is not None and number_of(wait, context) > known:
+                context.tell_of_cancel()
+            while context.answer_update(number_of(wait, context)):
+                pass
             ready, value = answer_to(wait, context)
-        except StepFailed as failed:
-            send, value = code.throw, failed
+            if not ready and interrupts:
+                context.tell_of_cancel()
+        except (StepFailed, CancelRequested) as thrown:
+            send, value = code.throw, thrown
             continue
         if not ready:
             raise Suspended

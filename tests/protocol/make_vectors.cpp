@@ -14,13 +14,31 @@ namespace hapax::protocol {
 
 namespace {
 
-// `happens[i]` is what happens after turn i; `changed` is the code from then on, if it is another.
+// `happens[i]` is what happens after turn i, `meanwhile[i]` between its beginning and its commit, `before` before the
+// first; `changed` is the code from the second turn on, if it is another.
 struct Scenario {
   std::string name;
   std::string code;
   std::vector<std::string> happens;
   std::string changed = {};
+  std::vector<std::string> meanwhile = {};
+  std::string before = "[]";
 };
+
+// A request that is answered with compensation; `task` and `signal` are outcomes.
+const std::string kRequest = R"({"kind":"cancel_requested","value":"too dear"})";
+const std::string kCompensates =
+    R"([{"op":"try","do":[{"op":"run","type":"a","input":1},{"op":"wait_signal","name":"go"},
+    {"op":"run","type":"b","input":2}],"cancelled":[{"op":"run","type":"undo","input":0}]}])";
+std::string task(int step) {
+  return R"({"kind":"closed","step":)" + std::to_string(step) + R"(,"status":"completed","value":1})";
+}
+std::string signal(int step) {
+  return R"({"kind":"signal","step":)" + std::to_string(step) + R"(,"name":"go","value":7})";
+}
+std::string list(const std::string& first, const std::string& second = {}) {
+  return "[" + first + (second.empty() ? "" : "," + second) + "]";
+}
 
 const std::vector<Scenario>& scenarios() {
   static const std::vector<Scenario> all{
@@ -128,6 +146,27 @@ const std::vector<Scenario>& scenarios() {
        R"([{"op":"on","name":"ask","do":[]},{"op":"run","type":"a","input":0}])",
        {R"([{"kind":"closed","step":2,"status":"completed","value":1}])"},
        R"([{"op":"on","name":"other","do":[]},{"op":"run","type":"a","input":0}])"},
+      {.name = "cancel/before_the_first_step",
+       .code = kCompensates,
+       .happens = {list(task(2))},
+       .before = list(kRequest)},
+      {.name = "cancel/while_a_task_runs",
+       .code = kCompensates,
+       .happens = {list(kRequest), list(task(1)), list(task(3))}},
+      {.name = "cancel/while_a_task_ends", .code = kCompensates, .happens = {list(task(1), kRequest), list(task(3))}},
+      {.name = "cancel/while_it_waits",
+       .code = kCompensates,
+       .happens = {list(task(1)), list(kRequest), list(signal(2)), list(task(4))}},
+      {.name = "cancel/after_what_it_waited_for",
+       .code = kCompensates,
+       .happens = {list(task(1)), list(signal(2), kRequest), list(task(4))}},
+      {.name = "cancel/while_the_next_step_is_asked_for",
+       .code = kCompensates,
+       .happens = {list(task(1)), "[]", list(signal(2)), list(task(4))},
+       .meanwhile = {"[]", list(kRequest)}},
+      {.name = "cancel/that_is_not_answered",
+       .code = R"([{"op":"run","type":"a","input":1},{"op":"sleep","ms":60000}])",
+       .happens = {list(task(1), kRequest)}},
   };
   return all;
 }
@@ -153,6 +192,10 @@ Event event_of(Json document) {
 std::string make(const Scenario& scenario) {
   std::vector<Event> history;
   std::string code = scenario.code;
+  const auto happens = [&](const std::string& events) {
+    for (const Json& event : parse_json(events).items) add(history, event_of(event));
+  };
+  happens(scenario.before);
   JsonWriter out;
   out.begin_object().key("name").string(scenario.name).key("now").string(format_time(kNow));
   out.key("turns").begin_array();
@@ -162,8 +205,9 @@ std::string make(const Scenario& scenario) {
     for (const Event& event : history) wire::write_event(out, event);
     out.end_array().key("turn").raw(describe(turn)).end_object();
     if (i == scenario.happens.size()) break;
+    if (i < scenario.meanwhile.size()) happens(scenario.meanwhile[i]);
     for (const TurnRequest::Command& command : turn.commands) add(history, command.event);
-    for (const Json& event : parse_json(scenario.happens[i]).items) add(history, event_of(event));
+    happens(scenario.happens[i]);
     if (!scenario.changed.empty()) code = scenario.changed;
   }
   return out.end_array().end_object().take();

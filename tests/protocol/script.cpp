@@ -52,7 +52,12 @@ class Interpreter {
     try {
       run(*statement.find("do"));
     } catch (const StepFailed&) {
+      if (!statement.find("catch")) throw;
       run(*statement.find("catch"));
+    } catch (const CancelRequested& cancel) {
+      if (!statement.find("cancelled")) throw;
+      got(cancel.reason_json());
+      run(*statement.find("cancelled"));
     }
   }
 
@@ -123,10 +128,10 @@ struct EndWriter {
   void operator()(const Turn::Completed& end) {
     out.key("kind").string("completed").key("result").raw(end.result.value_or("null"));
   }
-  // The name of an exception's class is the language's own; that a step's failure escaped is not.
+  // The name of an exception's class is the language's own; that a step's failure or a cancel escaped is not.
   void operator()(const Turn::Failed& end) {
     out.key("kind").string("failed");
-    if (end.error.type == "StepFailed") out.key("type").string(end.error.type);
+    if (end.error.type == "StepFailed" || end.error.type == kCancelRequested) out.key("type").string(end.error.type);
   }
   // The message begins with the step.
   void operator()(const Turn::Stuck& end) {

@@ -6,9 +6,9 @@ import pathlib
 
 import pytest
 
-from workflow_worker import TIMED_OUT, Any, ContinueAsNew, StepFailed, make_turn
+from workflow_worker import TIMED_OUT, Any, CancelRequested, ContinueAsNew, StepFailed, make_turn
 
-VECTORS = sorted(pathlib.Path(__file__).resolve().parent.glob("*.json"))
+VECTORS = sorted(pathlib.Path(__file__).resolve().parent.rglob("*.json"))
 
 
 def later(now, ms):
@@ -44,7 +44,14 @@ def statements(ctx, code, now, got):
             try:
                 yield from statements(ctx, each["do"], now, got)
             except StepFailed:
+                if "catch" not in each:
+                    raise
                 yield from statements(ctx, each["catch"], now, got)
+            except CancelRequested as cancel:
+                if "cancelled" not in each:
+                    raise
+                got.append(cancel.reason)
+                yield from statements(ctx, each["cancelled"], now, got)
         elif op == "continue":
             raise ContinueAsNew(each["input"])
         elif op == "fail":
@@ -84,7 +91,8 @@ def describe_command(command):
 
 def describe_end(end):
     if end["kind"] == "failed":
-        return {"kind": "failed", **({"type": "StepFailed"} if end["error"]["type"] == "StepFailed" else {})}
+        type = end["error"]["type"]
+        return {"kind": "failed", **({"type": type} if type in ("StepFailed", "CancelRequested") else {})}
     if end["kind"] == "stuck":
         return {"kind": "stuck", "type": end["error"]["type"], "at": end["error"]["message"].split(":")[0]}
     return end
@@ -102,4 +110,4 @@ def test_a_vector_is_answered_as_written(path):
 
 
 def test_there_are_vectors():
-    assert len(VECTORS) >= 25
+    assert len(VECTORS) >= 32
