@@ -5,8 +5,8 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# libhapax: everything behind include/hapax in one shared library that shows its public names and nothing else. The
-# tests under sanitizers link the static libraries instead.
+# libhapax: everything behind include/hapax, for C++ and for C, in one shared library that shows its public names and
+# nothing else. The tests under sanitizers link the static libraries instead.
 if(HAPAX_SANITIZE)
   add_library(hapax::hapax ALIAS hapax_sdk)
   add_library(hapax::capi ALIAS hapax_capi)
@@ -14,8 +14,9 @@ if(HAPAX_SANITIZE)
 endif()
 
 set(HAPAX_EXPORTS ${PROJECT_SOURCE_DIR}/packaging/libhapax.map)
-add_library(hapax_shared SHARED $<TARGET_OBJECTS:hapax_sdk>)
+add_library(hapax_shared SHARED $<TARGET_OBJECTS:hapax_sdk> $<TARGET_OBJECTS:hapax_capi>)
 add_library(hapax::hapax ALIAS hapax_shared)
+add_library(hapax::capi ALIAS hapax_shared)
 set_target_properties(hapax_shared PROPERTIES
   OUTPUT_NAME hapax
   EXPORT_NAME hapax
@@ -26,32 +27,29 @@ hapax_split_debug(hapax_shared)
 target_compile_features(hapax_shared INTERFACE cxx_std_20)
 target_include_directories(hapax_shared INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(hapax_shared PRIVATE hapax_sdk INTERFACE Boost::headers Boost::json)
+target_link_libraries(hapax_shared PRIVATE hapax_capi hapax_sdk INTERFACE Boost::headers Boost::json)
 target_link_options(hapax_shared PRIVATE
   LINKER:--version-script=${HAPAX_EXPORTS} LINKER:--no-undefined LINKER:--as-needed)
 
-# libhapax_capi: the functions of hapax/capi.h, for programs in other languages. It needs no other library of ours, and
-# shows no name but theirs.
+# libhapax_capi: the functions of hapax/capi.h and no other name, for the wheel of another language. It is not
+# installed: libhapax has them, too.
 set(HAPAX_CAPI_EXPORTS ${PROJECT_SOURCE_DIR}/packaging/libhapax_capi.map)
 add_library(hapax_capi_shared SHARED $<TARGET_OBJECTS:hapax_capi>)
-add_library(hapax::capi ALIAS hapax_capi_shared)
 set_target_properties(hapax_capi_shared PROPERTIES
   OUTPUT_NAME hapax_capi
-  EXPORT_NAME capi
   VERSION ${PROJECT_VERSION}
   SOVERSION 1
   LINK_DEPENDS ${HAPAX_CAPI_EXPORTS})
 hapax_split_debug(hapax_capi_shared)
-target_include_directories(hapax_capi_shared INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(hapax_capi_shared PRIVATE hapax_capi)
 target_link_options(hapax_capi_shared PRIVATE
   LINKER:--version-script=${HAPAX_CAPI_EXPORTS} LINKER:--exclude-libs,ALL LINKER:--no-undefined LINKER:--as-needed)
 
-# What is installed is stripped. The symbols of a release lie apart: `cmake --install BUILD --component symbols`.
+# What is installed is stripped. The symbols of a release lie apart, where gdb looks for those of what is installed in
+# /usr: `cmake --install BUILD --component symbols`; `./dev package` makes a package of them.
 install(CODE "set(CMAKE_INSTALL_DO_STRIP TRUE)")
 install(TARGETS hapax RUNTIME)
-install(TARGETS hapax_shared hapax_capi_shared EXPORT hapax LIBRARY)
+install(TARGETS hapax_shared EXPORT hapax LIBRARY)
 install(DIRECTORY include/hapax DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
 set(HAPAX_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/hapax)
@@ -84,9 +82,10 @@ endforeach()
 add_custom_target(hapax_completions ALL DEPENDS ${HAPAX_COMPLETIONS})
 
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  foreach(target hapax hapax_shared hapax_capi_shared)
-    install(FILES $<TARGET_FILE:${target}>.debug DESTINATION lib/debug COMPONENT symbols EXCLUDE_FROM_ALL)
-  endforeach()
+  install(FILES $<TARGET_FILE:hapax>.debug DESTINATION lib/debug/usr/${CMAKE_INSTALL_BINDIR}
+    COMPONENT symbols EXCLUDE_FROM_ALL)
+  install(FILES $<TARGET_FILE:hapax_shared>.debug DESTINATION lib/debug/usr/${CMAKE_INSTALL_LIBDIR}
+    COMPONENT symbols EXCLUDE_FROM_ALL)
 endif()
 
 install(FILES packaging/hapax.service DESTINATION lib/systemd/system)
@@ -124,3 +123,20 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
   ${PROJECT_SOURCE_DIR}/packaging/debian/triggers)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 include(CPack)
+
+# hapax-dbgsym: the symbols of what is in the .deb, for gdb.
+file(CONFIGURE OUTPUT CPackSymbols.cmake @ONLY CONTENT [[
+include(@PROJECT_BINARY_DIR@/CPackConfig.cmake)
+set(CPACK_PACKAGE_NAME hapax-dbgsym)
+set(CPACK_DEBIAN_PACKAGE_NAME hapax-dbgsym)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Debug symbols for hapax")
+set(CPACK_PACKAGE_DESCRIPTION "The symbols of the program hapax and of libhapax, where gdb looks for them.")
+set(CPACK_INSTALL_CMAKE_PROJECTS "@PROJECT_BINARY_DIR@;hapax;symbols;/")
+set(CPACK_STRIP_FILES OFF)
+set(CPACK_DEBIAN_PACKAGE_SECTION debug)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS OFF)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "hapax (= @PROJECT_VERSION@)")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "")
+]])

@@ -75,6 +75,14 @@ def test_the_package_is_called_as_debian_calls_packages(package):
         assert needed in fields, fields
 
 
+def test_the_symbols_are_a_package_of_their_own(package):
+    (symbols,) = package.parent.glob("hapax-dbgsym_*.deb")
+    listed = run("dpkg-deb", "-c", symbols)
+    assert "./usr/lib/debug/usr/bin/hapax.debug" in listed
+    assert re.search(r"\./usr/lib/debug/usr/lib/[^/]+/libhapax\.so\.\d+\.\d+\.\d+\.debug", listed), listed
+    assert ".debug" not in run("dpkg-deb", "-c", package)
+
+
 def test_the_program_runs_with_what_the_package_depends_on(inside):
     assert re.match(r"hapax \d+\.\d+\.\d+", inside("hapax", "--version"))
     assert inside("dpkg-query", "-W", "-f", "${Conffiles}", "hapax").split()[0] == "/etc/hapax/hapax.toml"

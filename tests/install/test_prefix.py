@@ -40,6 +40,13 @@ def library_dir(prefix):
     return library.parent
 
 
+def test_what_is_installed_is_stripped_and_small(prefix):
+    sizes = {path: path.stat().st_size for path in prefix.rglob("*") if path.is_file() and not path.is_symlink()}
+    assert sum(sizes.values()) <= 15_000_000, sorted(((size, str(path)) for path, size in sizes.items()), reverse=True)[:10]
+    for name in ("README.md", "docs/cpp.md", "docs/versioning.md", "examples/tour.cpp", "examples/shop/CMakeLists.txt"):
+        assert prefix / "share" / "doc" / "hapax" / name in sizes
+
+
 def test_an_outside_project_builds_by_find_package(prefix, tmp_path):
     run("cmake", "-S", HERE / "outside", "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={CXX}")
     run("cmake", "--build", tmp_path)
@@ -56,22 +63,38 @@ def test_an_outside_program_builds_by_pkg_config(prefix, library_dir, tmp_path):
     assert run(program, LD_LIBRARY_PATH=str(library_dir)) == EXPECTED
 
 
+def test_a_c_program_builds_by_find_package_and_by_pkg_config(prefix, library_dir, tmp_path):
+    source = prefix / "share" / "doc" / "hapax" / "examples" / "capi.c"
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(c C CXX)\nfind_package(hapax REQUIRED)\n"
+        f"add_executable(call {source})\ntarget_link_libraries(call hapax::capi)\n"
+    )
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", tmp_path / "build")
+    run(tmp_path / "build" / "call", "memory:")
+
+    flags = run("pkg-config", "--cflags", "--libs", "hapax_capi", PKG_CONFIG_PATH=str(library_dir / "pkgconfig")).split()
+    run("cc", source, "-o", tmp_path / "called", *flags)
+    run(tmp_path / "called", "memory:", LD_LIBRARY_PATH=str(library_dir))
+
+
 def test_the_library_shows_its_public_names_and_nothing_else(library_dir):
     listed = run("nm", "-DC", "--defined-only", library_dir / "libhapax.so.0").splitlines()
     names = [line.split(maxsplit=2)[2] for line in listed]
     public = re.compile(
-        r"hapax::(open\(|new_id|App::|AnyHandle::|TaskContext::|Context::|AnyWorkflowHandle::|Saga::|Worker::|testing::"
+        r"hapax_[a-z_]+$|hapax::(open\(|new_id|App::|AnyHandle::|TaskContext::|Context::|AnyWorkflowHandle::|Saga::|Worker::|testing::"
         r"|detail::(Declared|Effect|Reading|TriggerOfEvents|Writing|replay)\b)"
         r"|typeinfo (name )?for hapax::(Error|TaskFailed|StepFailed|BadPayload|WorkflowFailed|FinalError|RetryLater|Snooze|Cancelled"
         r"|CancelRequested|detail::Mismatch)$"
     )
 
     assert any(name.startswith("hapax::open(") for name in names)
+    assert "hapax_open" in names
     assert [name for name in names if not public.match(name)] == []
 
 
-def test_the_c_library_shows_its_functions_and_nothing_else(library_dir):
-    listed = run("nm", "-D", "--defined-only", library_dir / "libhapax_capi.so.1").splitlines()
+def test_the_library_of_wheels_shows_its_functions_and_nothing_else():
+    listed = run("nm", "-D", "--defined-only", f"{BUILD}/libhapax_capi.so.1").splitlines()
     names = [line.split(maxsplit=2)[2] for line in listed]
 
     assert "hapax_open" in names
