@@ -1,6 +1,7 @@
 // What each verb costs, in requests. These numbers are promised in docs/s3.md.
 #include <gtest/gtest.h>
 
+#include "store/s3/documents/names.h"
 #include "store/s3/memory_objects.h"
 #include "store/s3/s3_store.h"
 #include "support/manual_clock.h"
@@ -57,6 +58,20 @@ class S3Cost : public testing::Test {
     request.limit = limit;
     request.secret = test_secret(++secrets_);
     return store_->claim({&request, 1}).at(0);
+  }
+  // Thousands of another namespace's, in two queues.
+  void run_many_of_another_namespace() {
+    for (int i = 0; i < 3000; ++i) {
+      Execution execution;
+      execution.id = test_id(static_cast<std::uint64_t>(100'000 + i));
+      execution.name_space = i % 2 ? "a" : "theirs";
+      execution.queue = "work";
+      execution.status = Status::running;
+      execution.lease_expires_at = clock_.now() + 1h;
+      s3::Hint hint = s3::wanted_hints(execution, clock_.now()).at(0);
+      hint.mark = s3::new_mark();
+      objects_->put({hint.name(), "", std::nullopt});
+    }
   }
   Report completed(const Execution& claimed) { return {token_of(claimed), Report::Completed{"1"}}; }
 
@@ -125,6 +140,40 @@ TEST_F(S3Cost, AWorkerThatAnnouncesItselfIsReadAndWritten) {
   const WorkerInfo worker{.name_space = "default", .name = "w", .queues = {"work"}, .last_seen_at = clock_.now()};
   EXPECT_EQ(of([&] { store_->announce({&worker, 1}); }), (Cost{.puts = 1, .gets = 1}));
   EXPECT_EQ(of([&] { store_->announce({&worker, 1}); }), (Cost{.puts = 1, .gets = 1}));
+}
+
+TEST_F(S3Cost, WhatRunsInOtherNamespacesCostsNothing) {
+  submit(fresh(Task()));
+  claim();
+  submit(fresh(Task()));
+  run_many_of_another_namespace();
+  ListFilter filter;
+  filter.name_space = "default";
+  filter.status = Status::running;
+  EXPECT_EQ(of([&] { EXPECT_EQ(store_->list(filter).size(), 1u); }), (Cost{.gets = 1, .lists = 1}));
+  EXPECT_EQ(of([&] { EXPECT_EQ(store_->count("default").at(1).running, 1); }), (Cost{.lists = 3}));
+  auto policies = std::make_shared<QueuePolicies>();
+  policies->set("default", "work", {.max_running = 5});
+  store_->set_policies(policies);
+  EXPECT_EQ(of([&] { ASSERT_EQ(claim().executions.size(), 1u); }),
+            (Cost{.puts = 3, .gets = 2, .lists = 2, .removes = 1}));
+}
+
+// The leases of each queue are in a folder of their own, and a folder that has none that ended is left after a page.
+TEST_F(S3Cost, SweepFindsTheLeaseThatEndedAmongThousandsThatGoOn) {
+  submit(fresh(Task().queue("work")));
+  claim();
+  submit(fresh(Task().queue("work").delay(2h)));
+  run_many_of_another_namespace();
+  clock_.advance(59s);
+  EXPECT_EQ(store_->sweep(100).effects.next_due, clock_.now() + 1s);
+  clock_.advance(1s);
+  const Cost cost = of([&] { EXPECT_EQ(store_->sweep(100).effects.ready.size(), 1u); });
+  EXPECT_LE(cost.lists, 12);
+  ListFilter filter;
+  filter.name_space = "default";
+  filter.status = Status::running;
+  EXPECT_TRUE(store_->list(filter).empty());
 }
 
 TEST_F(S3Cost, HeartbeatIsReadAndWrite) {

@@ -14,6 +14,13 @@ namespace {
 // As many open executions of one status are looked through at once. Of more, the newest are looked for in order.
 constexpr std::int64_t kFewOpen = 5000;
 
+// What runs anywhere, and what a namespace has in all: each counted up to one more than the bound.
+const Statement kAtMost{"at_most", R"sql(
+SELECT (SELECT count(*) FROM (SELECT FROM open WHERE status = 1 LIMIT $2::int8 + 1) r),
+       (SELECT count(*) FROM (SELECT FROM (SELECT queue_no FROM queues WHERE name_space = $1::bytea OFFSET 0) own,
+         LATERAL (SELECT FROM executions e WHERE e.queue_no = own.queue_no LIMIT $2::int8 + 1) p
+         LIMIT $2::int8 + 1) m))sql"};
+
 struct Listed {
   ExecutionId id;
   std::int64_t bytes = 0;
@@ -50,12 +57,16 @@ class Query {
   std::string unsuccessful() { return by_queue("closed", "", " AND e.status > 3" + status("e") + open_type()); }
   std::string suspended() { return by_queue("open", "", status("e") + open_type()); }
 
-  // Of pending or running ones, not more than kFewOpen.
+  // By the index of everything that runs.
+  std::string running() {
+    return "SELECT e.id FROM open e WHERE e.status = 1 AND e.queue_no = ANY(ARRAY(SELECT queue_no FROM own))"
+           " AND e.id < " +
+           before_ + open_type();
+  }
+
+  // Of pending ones, not more than kFewOpen.
   std::string few() {
     const std::string rest = fmt::format(" AND e.id < {}{} LIMIT {}", before_, open_type(), kFewOpen + 1);
-    if (filter_.status == Status::running) {
-      return "SELECT e.id FROM open e WHERE e.status = 1 AND e.queue_no = ANY(ARRAY(SELECT queue_no FROM own))" + rest;
-    }
     return fmt::format(
         "SELECT p.id FROM own, LATERAL ((SELECT e.id FROM open e WHERE e.status = 0 AND NOT e.parked"
         " AND e.queue_no = own.queue_no{0}) UNION ALL (SELECT e.id FROM open e WHERE e.parked"
@@ -160,9 +171,22 @@ std::vector<Listed> find(Workspace& workspace, const ListFilter& filter, std::in
   if (!filter.status || *filter.status == Status::completed) return run(workspace, query, query.every());
   if (is_closed(*filter.status)) return run(workspace, query, query.unsuccessful());
   if (filter.status == Status::suspended) return run(workspace, query, query.suspended());
-  if (are_few(workspace, filter)) return run(workspace, query, query.few());
-  return run(workspace, query, query.every());
+  const bool shorter = filter.status == Status::running ? fewer_run_than_are_stored(workspace, filter.name_space)
+                                                        : are_few(workspace, filter);
+  if (!shorter) return run(workspace, query, query.every());
+  return run(workspace, query, filter.status == Status::running ? query.running() : query.few());
 }
+bool fewer_run_than_are_stored(Workspace& workspace, const std::string& name_space) {
+  for (std::int64_t bound = kFewOpen;; bound *= 2) {
+    workspace.connection().send(kAtMost, Parameters().bytes(name_space).int8(bound));
+    workspace.now();  // was asked for first
+    const Rows rows = workspace.connection().receive();
+    Cells cells(rows, 0);
+    if (cells.integer() <= bound) return true;
+    if (cells.integer() <= bound) return false;
+  }
+}
+
 
 }  // namespace
 

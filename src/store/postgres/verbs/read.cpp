@@ -24,9 +24,9 @@ FROM queues q LEFT JOIN (
   FROM open WHERE status IN (0, 1) GROUP BY queue_no) n
 ON q.queue_no = n.queue_no GROUP BY q.name_space, q.queue ORDER BY q.name_space, q.queue)sql"};
 
-// The pending ones of each queue by the indexes that begin with it. What runs is found by the index of what runs
-// anywhere.
-const Statement kCountOne{"count_one", R"sql(
+// The pending ones of each queue by the indexes that begin with it.
+std::string count_one(const std::string& running) {
+  return R"sql(
 WITH own AS MATERIALIZED (SELECT queue_no, queue FROM queues WHERE name_space = $1::bytea),
 n AS (
   SELECT o.queue, c.pending, 0 AS running, c.oldest FROM own o, LATERAL (
@@ -36,10 +36,29 @@ n AS (
   SELECT o.queue, c.pending, 0, c.oldest FROM own o, LATERAL (
     SELECT count(*) AS pending, min(x.run_at) AS oldest FROM open x WHERE x.queue_no = o.queue_no AND x.parked OFFSET 0) c
   UNION ALL
-  SELECT o.queue, 0, c.running, NULL FROM own o JOIN (
-    SELECT x.queue_no, count(*) AS running FROM open x WHERE x.status = 1 GROUP BY x.queue_no) c USING (queue_no))
+  SELECT o.queue, 0, c.running, NULL FROM own o, )sql" +
+         running + R"sql()
 SELECT $1::bytea, queue, sum(pending)::int8, sum(running)::int8, min(oldest) FROM n
-GROUP BY queue ORDER BY queue)sql"};
+GROUP BY queue ORDER BY queue)sql";
+}
+
+// What runs: by the index of what runs anywhere, or by a walk over all that the namespace has.
+const Statement kCountByRunning{"count_by_running",
+                                count_one("(SELECT x.queue_no, count(*) AS running FROM open x WHERE x.status = 1"
+                                          " GROUP BY x.queue_no) c WHERE c.queue_no = o.queue_no")};
+// `IS TRUE` keeps the planner off the index of what runs.
+const Statement kCountByStored{
+    "count_by_stored", count_one("LATERAL (SELECT count(*) AS running FROM executions e, LATERAL (SELECT FROM open x"
+                                 " WHERE x.id = e.id AND (x.status = 1) IS TRUE OFFSET 0) s"
+                                 " WHERE e.queue_no = o.queue_no OFFSET 0) c")};
+
+// Of each identity, unless there is an execution of that id. No payload is read.
+const Statement kOwners{
+    "owners",
+    fmt::format("SELECT g.no, i.owner FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS g (hash, id, no)"
+                " JOIN {} ON true JOIN LATERAL (SELECT x.id FROM executions x WHERE x.id = i.owner OFFSET 0) o"
+                " ON true WHERE NOT EXISTS (SELECT FROM executions x WHERE x.id = g.id)",
+                lookup("identities", "hash", "g.hash", "i"))};
 
 const Statement kSettings{"settings",
                           "SELECT name_space, kind, name, document FROM settings ORDER BY name_space, kind, name"};
@@ -93,7 +112,8 @@ std::vector<std::optional<Execution>> find_all(Runner& runner, const std::string
 std::vector<QueueCount> count(Runner& runner, const std::optional<std::string>& name_space) {
   return runner.read_aside([&](Workspace& workspace) {
     if (name_space) {
-      workspace.connection().send(kCountOne, Parameters().bytes(*name_space));
+      const bool by_running = fewer_run_than_are_stored(workspace, *name_space);
+      workspace.connection().send(by_running ? kCountByRunning : kCountByStored, Parameters().bytes(*name_space));
     } else {
       workspace.connection().send(kCount);
     }

@@ -207,6 +207,9 @@ std::string ready_prefix(std::string_view name_space, std::string_view queue, Ki
 std::string closed_prefix(std::string_view name_space, std::string_view queue, Kind kind) {
   return fmt::format("{}{}/{}/{}/", kClosed, escape(name_space), escape(queue), letter(kind));
 }
+std::string running_prefix(std::string_view name_space, std::string_view queue, Kind kind) {
+  return fmt::format("{}{}/{}/{}/", kRunning, escape(name_space), escape(queue), letter(kind));
+}
 std::string namespace_prefix(std::string_view hints, std::string_view name_space) {
   return fmt::format("{}{}/", hints, escape(name_space));
 }
@@ -258,8 +261,8 @@ std::string Hint::name() const {
       return fmt::format("{}now-{}-{}-{}-{}-{}", prefix, rank(priority), digits(time), hex(id), key, mark);
     }
     case Kind::running:
-      return fmt::format("{}{}-{}-{}-{}-{}-{}/{}/{}", kRunning, digits(time), hex(id), letter(execution_kind), key,
-                         claim.empty() ? kNoKey : std::string_view(claim), mark, escape(name_space), escape(queue));
+      return fmt::format("{}{}-{}-{}-{}-{}", running_prefix(name_space, queue, execution_kind), digits(time), hex(id),
+                         key, claim.empty() ? kNoKey : std::string_view(claim), mark);
     case Kind::due: return fmt::format("{}{}-{}-{}", kDue, digits(time), hex(id), mark);
     case Kind::closed:
       return fmt::format("{}{}/{}/{}/{}-{}-{}", kClosed, escape(name_space), escape(queue), letter(execution_kind),
@@ -307,9 +310,9 @@ std::optional<Hint> parse_ready(const std::vector<std::string_view>& path) {
 }
 
 std::optional<Hint> parse_running(const std::vector<std::string_view>& path) {
-  if (path.size() != 4) return std::nullopt;
-  const auto parts = split(path[1], '-');
-  if (parts.size() != 6) return std::nullopt;
+  if (path.size() != 5) return std::nullopt;
+  const auto parts = split(path[4], '-');
+  if (parts.size() != 5) return std::nullopt;
   Hint hint;
   hint.kind = Hint::Kind::running;
   const auto time = number(parts[0]);
@@ -317,12 +320,12 @@ std::optional<Hint> parse_running(const std::vector<std::string_view>& path) {
   if (!time || !id) return std::nullopt;
   hint.time = from_ms(*time);
   hint.id = *id;
-  hint.execution_kind = kind_of(parts[2]);
-  if (parts[3] != kNoKey) hint.concurrency_key = parts[3];
-  if (parts[4] != kNoKey) hint.claim = parts[4];
-  hint.mark = parts[5];
-  hint.name_space = unescape(path[2]);
-  hint.queue = unescape(path[3]);
+  if (parts[2] != kNoKey) hint.concurrency_key = parts[2];
+  if (parts[3] != kNoKey) hint.claim = parts[3];
+  hint.mark = parts[4];
+  hint.name_space = unescape(path[1]);
+  hint.queue = unescape(path[2]);
+  hint.execution_kind = kind_of(path[3]);
   return hint;
 }
 

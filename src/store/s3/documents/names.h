@@ -58,7 +58,7 @@ inline constexpr std::string_view kPulse = "pulse.json";
 struct Hint {
   enum class Kind : std::uint8_t {
     ready,    // pending: in the order of claims
-    running,  // by when its lease, attempt or grace ends
+    running,  // of a queue, by when its lease, attempt or grace ends
     due,      // pending or suspended: by when sweeping has something to do
     closed,   // by when it was closed
     step,     // of a run
@@ -93,7 +93,8 @@ inline constexpr std::string_view kClosed = "closed/";
 std::string ready_prefix(std::string_view name_space, std::string_view queue, Kind kind);
 std::string ready_prefix(std::string_view name_space, std::string_view queue, Kind kind, std::string_view type);
 std::string closed_prefix(std::string_view name_space, std::string_view queue, Kind kind);
-// Of all queues of a namespace, below kReady or kClosed; of all its workflows.
+std::string running_prefix(std::string_view name_space, std::string_view queue, Kind kind);
+// Of all queues of a namespace, below kReady, kRunning or kClosed; of all its workflows.
 std::string namespace_prefix(std::string_view hints, std::string_view name_space);
 std::string all_runs_prefix(std::string_view name_space);
 std::string steps_prefix(const ExecutionId& run);

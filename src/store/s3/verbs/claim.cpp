@@ -115,10 +115,10 @@ std::vector<TaskDocument> handed_before(const Batch& batch, const ClaimRequest& 
   std::vector<std::string> names;
   std::string after;
   for (bool more = true; more;) {
-    const Listing listing = batch.bucket.list(std::string(kRunning), after);
+    const Listing listing = batch.bucket.list(namespace_prefix(kRunning, request.name_space), after);
     for (const Listed& listed : listing.objects) {
       const auto hint = Hint::parse(listed.name);
-      if (hint && hint->claim == digest && hint->name_space == request.name_space) names.push_back(task_name(hint->id));
+      if (hint && hint->claim == digest) names.push_back(task_name(hint->id));
     }
     if (!listing.objects.empty()) after = listing.objects.back().name;
     more = listing.more;

@@ -99,13 +99,13 @@ void QueueScan::load_object() {
 void QueueScan::list_running() {
   if (!object_loaded_) load_object();
   running_.clear();
+  const std::string prefix = running_prefix(name_space_, queue_, kind_);
   std::string after;
   for (bool more = true; more;) {
-    const Listing listing = batch_.bucket.list(std::string(kRunning), after);
+    const Listing listing = batch_.bucket.list(prefix, after);
     for (const Listed& listed : listing.objects) {
       const auto hint = Hint::parse(listed.name);
-      if (!hint || hint->name_space != name_space_ || hint->queue != queue_ || hint->execution_kind != kind_) continue;
-      running_.insert_or_assign(hint->id, Candidate{listed, *hint, std::nullopt, std::nullopt});
+      if (hint) running_.insert_or_assign(hint->id, Candidate{listed, *hint, std::nullopt, std::nullopt});
     }
     if (!listing.objects.empty()) after = listing.objects.back().name;
     more = listing.more;

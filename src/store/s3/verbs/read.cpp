@@ -39,7 +39,6 @@ std::vector<ExecutionId> candidates(Bucket& bucket, const ListFilter& filter) {
     for_each_listed(bucket, prefix, [&](const std::string& name) {
       const auto hint = Hint::parse(name);
       if (!hint || (filter.before && hint->id >= *filter.before)) return;
-      if (hint->kind == Hint::Kind::running && hint->name_space != filter.name_space) return;
       ids.push_back(hint->id);
     });
   };
@@ -54,7 +53,10 @@ std::vector<ExecutionId> candidates(Bucket& bucket, const ListFilter& filter) {
       add_hinted(filter.queue ? ready_prefix(filter.name_space, *filter.queue, filter.kind)
                               : namespace_prefix(kReady, filter.name_space));
     }
-    if (may_be(filter.status == Status::running)) add_hinted(std::string(kRunning));
+    if (may_be(filter.status == Status::running)) {
+      add_hinted(filter.queue ? running_prefix(filter.name_space, *filter.queue, filter.kind)
+                              : namespace_prefix(kRunning, filter.name_space));
+    }
     if (may_be(filter.status && is_closed(*filter.status))) {
       add_hinted(filter.queue ? closed_prefix(filter.name_space, *filter.queue, filter.kind)
                               : namespace_prefix(kClosed, filter.name_space));
@@ -125,21 +127,21 @@ std::vector<QueueCount> count(Bucket& bucket, const std::optional<std::string>& 
     return queue;
   };
   const auto queue_of = [&](const Hint& hint) -> QueueCount& { return named(hint.name_space, hint.queue); };
-  const std::string ready = name_space ? namespace_prefix(kReady, *name_space) : std::string(kReady);
-  for_each_listed(bucket, ready, [&](const std::string& name) {
+  const auto all = [&](std::string_view folder) {
+    return name_space ? namespace_prefix(folder, *name_space) : std::string(folder);
+  };
+  for_each_listed(bucket, all(kReady), [&](const std::string& name) {
     const auto hint = Hint::parse(name);
     if (!hint || !pending.insert(hint->id).second) return;
     QueueCount& queue = queue_of(*hint);
     ++queue.pending;
     if (!queue.oldest_run_at || hint->time < *queue.oldest_run_at) queue.oldest_run_at = hint->time;
   });
-  for_each_listed(bucket, std::string(kRunning), [&](const std::string& name) {
+  for_each_listed(bucket, all(kRunning), [&](const std::string& name) {
     const auto hint = Hint::parse(name);
-    if (!hint || (name_space && hint->name_space != *name_space)) return;
-    if (running.insert(hint->id).second) ++queue_of(*hint).running;
+    if (hint && running.insert(hint->id).second) ++queue_of(*hint).running;
   });
-  const std::string used_queues = name_space ? namespace_prefix(kUsedQueues, *name_space) : std::string(kUsedQueues);
-  for_each_listed(bucket, used_queues, [&](const std::string& name) {
+  for_each_listed(bucket, all(kUsedQueues), [&](const std::string& name) {
     if (const auto used = parse_used_queue(name)) named(used->name_space, used->queue);
   });
   std::vector<QueueCount> counts;

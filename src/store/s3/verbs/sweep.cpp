@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "store/rules/claim.h"
 #include "store/rules/close.h"
 #include "store/s3/s3_rows.h"
 #include "store/s3/transaction/in_flight.h"
@@ -51,28 +52,43 @@ struct DueTask {
   std::optional<Time> due_at;
 };
 
+// How many of a folder's hints are looked at for the next instant at which there is something to do.
+constexpr std::size_t kLookedAtNext = 10;
+
 struct DueHints {
   std::vector<DueHint> now;
-  std::optional<DueHint> next;  // the first that is not due
+  std::vector<DueHint> next;  // the first ones of each folder that are not due, earliest first
 };
 
-DueHints list_due(const Batch& batch, std::string_view prefix) {
+// The hints of a folder are in the order of time; there is one folder for each queue in which something runs. Of those
+// that are not due, a page of each folder is listed at most.
+DueHints list_due(const Batch& batch, const std::string& prefix) {
   DueHints hints;
-  std::string after;
+  std::string after, folder;
+  std::size_t later = 0;  // in this folder
   for (bool more = true; more;) {
-    const Listing listing = batch.bucket.list(std::string(prefix), after);
+    const Listing listing = batch.bucket.list(prefix, after);
     for (const Listed& listed : listing.objects) {
       const auto hint = Hint::parse(listed.name);
       if (!hint) continue;
-      if (hint->time > batch.now) {
-        hints.next = DueHint{listed, *hint};
-        return hints;
+      const std::string here = listed.name.substr(0, listed.name.rfind('/') + 1);
+      if (here != folder) folder = here, later = 0;
+      if (hint->time <= batch.now) {
+        hints.now.push_back({listed, *hint});
+      } else if (later++ < kLookedAtNext) {
+        hints.next.push_back({listed, *hint});
       }
-      hints.now.push_back({listed, *hint});
     }
-    if (!listing.objects.empty()) after = listing.objects.back().name;
     more = listing.more;
+    if (!more) break;
+    after = listing.objects.back().name;
+    if (later == 0) continue;
+    if (folder == prefix) break;
+    after = folder;
+    ++after.back();  // past the slash
   }
+  std::sort(hints.next.begin(), hints.next.end(),
+            [](const DueHint& a, const DueHint& b) { return a.hint.time < b.hint.time; });
   return hints;
 }
 
@@ -126,31 +142,25 @@ std::vector<ExecutionId> due_ids(const Batch& batch, const std::vector<DueHint>&
   return ids;
 }
 
-// The first instant at which there is something to do. Looks at the first hint, and at the next one where that led
-// nowhere.
-std::optional<Time> next_due(const Batch& batch, std::string_view prefix) {
-  std::string after;
-  for (bool more = true; more;) {
-    const Listing listing = batch.bucket.list(std::string(prefix), after, 10);
-    more = listing.more;
-    for (const Listed& listed : listing.objects) {
-      after = listed.name;
-      const auto hint = Hint::parse(listed.name);
-      if (!hint) continue;
-      const std::vector<DueTask> found = look_up(batch, {{listed, *hint}});
-      if (found.empty()) continue;
-      const DueTask& task = found.front();
-      if (!task.due_at) {
-        remove_if_left_over(batch, {listed});
-        continue;
-      }
-      if (*task.due_at == hint->time) return hint->time;
-      renew(batch, hint->id);  // and look from there on
-      more = true;
-      break;
+// The first instant at which there is something to do: too early where the hints that were looked at led nowhere.
+std::optional<Time> next_due(const Batch& batch, const std::string& prefix) {
+  std::optional<Time> earliest, last;
+  std::vector<Listed> left_over;
+  for (const DueHint& one : list_due(batch, prefix).next) {
+    if (earliest && *earliest <= one.hint.time) break;
+    last = one.hint.time;
+    const std::vector<DueTask> found = look_up(batch, {one});
+    if (found.empty()) continue;
+    const std::optional<Time> due = found.front().due_at;
+    if (!due) {
+      left_over.push_back(one.listed);
+      continue;
     }
+    if (*due != one.hint.time) renew(batch, one.hint.id);
+    keep_earliest(earliest, due);
   }
-  return std::nullopt;
+  remove_if_left_over(batch, left_over);
+  return earliest ? earliest : last;
 }
 
 }  // namespace
@@ -158,7 +168,8 @@ std::optional<Time> next_due(const Batch& batch, std::string_view prefix) {
 SweepOutcome sweep(const Batch& batch, std::int32_t limit) {
   SweepOutcome outcome;
   batch.bucket.finish_transactions();
-  const DueHints leases = list_due(batch, kRunning), others = list_due(batch, kDue);
+  const std::string running(kRunning), due(kDue);
+  const DueHints leases = list_due(batch, running), others = list_due(batch, due);
   std::vector<DueHint> hints = leases.now;
   hints.insert(hints.end(), others.now.begin(), others.now.end());
   std::vector<ExecutionId> ids = due_ids(batch, hints);
@@ -170,10 +181,9 @@ SweepOutcome sweep(const Batch& batch, std::int32_t limit) {
   for (const Effects& more : effects) outcome.effects.add(more);
   outcome.more = std::ssize(ids) >= limit;
   outcome.effects.next_due.reset();
-  for (const auto& [listed, prefix] : {std::pair(&leases, kRunning), std::pair(&others, kDue)}) {
-    if (hints.empty() && !listed->next) continue;
-    const std::optional<Time> due = next_due(batch, prefix);
-    if (due && (!outcome.effects.next_due || *due < *outcome.effects.next_due)) outcome.effects.next_due = due;
+  for (const auto& [listed, prefix] : {std::pair(&leases, &running), std::pair(&others, &due)}) {
+    if (hints.empty() && listed->next.empty()) continue;
+    keep_earliest(outcome.effects.next_due, next_due(batch, *prefix));
   }
   if (outcome.effects.next_due && *outcome.effects.next_due <= batch.now) outcome.effects.next_due.reset();
   return outcome;

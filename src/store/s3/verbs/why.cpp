@@ -103,11 +103,7 @@ class S3Why final : public rules::WhyRows {
   }
   template <class Visit>
   void for_each_running(const Execution& pending, Visit visit) {
-    for_each_hint(std::string(kRunning), "", [&](const Hint& hint) {
-      const bool is_here =
-          hint.name_space == pending.name_space && hint.queue == pending.queue && hint.execution_kind == pending.kind;
-      if (is_here) visit(hint);
-    });
+    for_each_hint(running_prefix(pending.name_space, pending.queue, pending.kind), "", visit);
   }
 
   void read_all(const std::vector<ExecutionId>& ids) {
