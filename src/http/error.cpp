@@ -56,7 +56,7 @@ Response failure_response(const Failure& failure) {
       spdlog::warn("http: the outcome of a commit is unknown: {}", failure.what());
       return unavailable("OutcomeUnknown",
                          with_cause(failure,
-                                    "The store was lost during the commit, so the outcome is unknown. The same request "
+                                    "The store did not confirm the commit, so its outcome is unknown. The same request "
                                     "may safely be sent again if it carries an id or an idempotency key."))
           .response();
     case Failure::Code::stopped:
@@ -203,7 +203,8 @@ Response shutting_down_response() {
 
 Response late_response(bool may_change) {
   const auto code = may_change ? Failure::Code::outcome_unknown : Failure::Code::unavailable;
-  return failure_response(Failure(code, "no answer came within the time limit"));
+  return failure_response(
+      Failure(code, "no answer came within the time limit", "The store did not answer within the time limit."));
 }
 
 Response as_problem(const Response& error) {

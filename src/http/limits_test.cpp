@@ -296,6 +296,15 @@ TEST(TimeLimit, AHangingStoreIsA503ThatSaysWhetherTheOutcomeIsKnown) {
   EXPECT_EQ(unknown.headers.at("retry-after"), "1");
   EXPECT_EQ(error_of(unknown), "OutcomeUnknown");
   EXPECT_EQ(error_of(known), "StoreUnavailable");
+  const auto says = [](const Received& answer, const char* part) {
+    return answer.body.find(part) != std::string::npos;
+  };
+  EXPECT_TRUE(says(unknown,
+                   "The store did not answer within the time limit. The store did not confirm the commit, so"
+                   " its outcome is unknown."))
+      << unknown.body;
+  EXPECT_TRUE(says(known, "The store did not answer within the time limit.")) << known.body;
+  EXPECT_TRUE(says(known, "nothing was done")) << known.body;
   // A late answer is dropped.
   serving.engine.holds_submissions = false;
   serving.engine.release_held();

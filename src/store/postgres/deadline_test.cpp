@@ -44,6 +44,15 @@ class FrozenPostgres : public testing::Test {
     return std::nullopt;
   }
 
+  static std::string said_to_clients(const std::function<void()>& verb) {
+    try {
+      verb();
+    } catch (const Failure& failure) {
+      return failure.for_clients();
+    }
+    return "";
+  }
+
   PostgresServer server_;
   const std::string url_ = server_.create_database();
 };
@@ -70,6 +79,15 @@ TEST_F(FrozenPostgres, EveryCallEndsByItsDeadlineAndSaysWhetherItsOutcomeIsKnown
     }
   }
   EXPECT_EQ(store->list(all_in("default")).size(), 2u);
+}
+
+TEST_F(FrozenPostgres, ClientsAreToldThatTheDatabaseDidNotAnswer) {
+  const auto store = open(kTimeout);
+  server_.freeze();
+  const Submission task = Task().key("k");
+  const std::string silent = "The database did not answer within the deadline.";
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(said_to_clients([&] { store->submit({&task, 1}); }), silent) << i;
+  EXPECT_EQ(said_to_clients([&] { store->list(all_in("default")); }), silent);
 }
 
 // Larger than what the sockets take: a call that only sends must not wait for good either.

@@ -145,8 +145,9 @@ void Connection::fail(int code) {
     case SQLITE_NOTADB: broken_ = true; throw Failure(Failure::Code::corrupt, why);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-    case SQLITE_INTERRUPT:
-    case SQLITE_FULL: throw Failure(Failure::Code::unavailable, why);
+      throw Failure(Failure::Code::unavailable, why, "Another process keeps the store's file locked.");
+    case SQLITE_FULL: throw Failure(Failure::Code::unavailable, why, "The disk of the store is full.");
+    case SQLITE_INTERRUPT: throw Failure(Failure::Code::unavailable, why);
     default: broken_ = true; throw Failure(Failure::Code::unavailable, why);
   }
 }

@@ -327,6 +327,18 @@ TEST_F(SqlitePlace, TheCallersOwnDeadlineCountsIfItIsEarlier) {
   expect_refused([&] { submit(*store, Task()); }, "kept it locked");
 }
 
+TEST_F(SqlitePlace, ClientsAreToldThatAnotherProcessKeepsTheFileLocked) {
+  auto store = open(Duration(100));
+  sqlite::Connection locker({.path = path});
+  locker.exec("BEGIN IMMEDIATE");
+  try {
+    submit(*store, Task());
+    FAIL() << "it was answered";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.for_clients(), "Another process keeps the store's file locked.");
+  }
+}
+
 TEST_F(SqlitePlace, InterruptedCallsEndAtOnceAndNoneBeginsAfterThem) {
   auto store = open(std::chrono::hours(1));
   sqlite::Connection locker({.path = path});

@@ -89,12 +89,15 @@ Failure Refused::as_failure() const {
     return {Code::misuse, std::string(what()) + ": the schema is not Hapax's or was dropped; run `hapax migrate`"};
   }
   if (is("55P03")) {
-    return {Code::unavailable, std::string(what()) +
-                                   ": a transaction has been open for long that submitted the same key, or"
-                                   " to the same new queue; commit it, or roll it back"};
+    return {Code::unavailable,
+            std::string(what()) +
+                ": a transaction has been open for long that submitted the same key, or"
+                " to the same new queue; commit it, or roll it back",
+            "A transaction that has been open for long holds the same key or the same new queue."};
   }
   if (is("57014")) {
-    return {Code::unavailable, std::string(what()) + ": it took too long; ask for less, by status, key or queue"};
+    return {Code::unavailable, std::string(what()) + ": it took too long; ask for less, by status, key or queue",
+            "The database took too long for it: ask for less, by status, key or queue."};
   }
   if (is("42501")) {
     return {Code::misuse,
@@ -106,7 +109,8 @@ Failure Refused::as_failure() const {
 }
 
 Failure Lost::as_failure() const {
-  return {committing_ ? Failure::Code::outcome_unknown : Failure::Code::unavailable, what()};
+  return {committing_ ? Failure::Code::outcome_unknown : Failure::Code::unavailable, what(),
+          cause_ == Cause::silent ? "The database did not answer within the deadline." : ""};
 }
 
 std::string store_identity_sql(const std::string& queues) {
@@ -139,7 +143,7 @@ void Connection::connect() {
     const CallDeadline deadline(share(options_.hosts.size() - i));
     why += (why.empty() ? "" : "; ") + try_host(options_.hosts[i]);
   }
-  if (!handle_) throw Lost("PostgreSQL: " + why, false);
+  if (!handle_) throw Lost("PostgreSQL: " + why, false, silent_ ? Lost::Cause::silent : Lost::Cause::gone);
   PQsetNoticeProcessor(handle_, ignore_notice, nullptr);
   if (PQserverVersion(handle_) < 140000) {
     throw Refused("42000",
@@ -173,6 +177,7 @@ std::string Connection::try_address(const std::string& address) {
     if (in_time) status = PQconnectPoll(handle_);
   }
   if (status == PGRES_POLLING_OK) return {};
+  silent_ = !in_time;
   std::string why = in_time ? trimmed(PQerrorMessage(handle_)) : "the server has not answered in time";
   PQfinish(std::exchange(handle_, nullptr));
   return why;
@@ -348,7 +353,7 @@ void Connection::await_result() {
     if (unsent < 0) lose();
     if (!wait_for_socket(unsent ? POLLIN | POLLOUT : POLLIN)) {
       broken_ = true;
-      throw Lost("PostgreSQL: the server has not answered in time", committing_);
+      throw Lost("PostgreSQL: the server has not answered in time", committing_, Lost::Cause::silent);
     }
     if (!PQconsumeInput(handle_)) lose();
   }

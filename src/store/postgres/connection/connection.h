@@ -56,13 +56,18 @@ class Refused : public std::runtime_error {
 // The connection is gone.
 class Lost : public std::runtime_error {
  public:
-  Lost(const std::string& message, bool committing) : std::runtime_error(message), committing_(committing) {}
+  enum class Cause { gone, silent };  // silent: the deadline came before the server's answer
+
+  Lost(const std::string& message, bool committing, Cause cause = Cause::gone)
+      : std::runtime_error(message), committing_(committing), cause_(cause) {}
 
   bool committing() const { return committing_; }  // what was sent may have been committed
+  Cause cause() const { return cause_; }
   Failure as_failure() const;
 
  private:
   bool committing_;
+  Cause cause_;
 };
 
 // What to do about a pooler that hands out server connections for a transaction each, if the URL does not name it.
@@ -142,6 +147,7 @@ class Connection {
 
   ConnectionOptions options_;
   PGconn* handle_ = nullptr;
+  bool silent_ = false;  // the last address that was tried did not answer in time
   const bool borrowed_ = false;
   bool broken_ = false;
   bool explicit_ = false;  // BEGIN was sent

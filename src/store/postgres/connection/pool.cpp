@@ -19,7 +19,10 @@ Pool::Lease Pool::take() {
     std::unique_lock lock(mutex_);
     const bool free = CallDeadline::wait(returned_, lock, [&] { return taken_ < limit_ || closed_; });
     if (closed_) throw Lost("PostgreSQL: the connections are closed", false);
-    if (!free) throw Lost("PostgreSQL: no connection has become free in time: the server answers too slowly", false);
+    if (!free) {
+      throw Lost("PostgreSQL: no connection has become free in time: the server answers too slowly", false,
+                 Lost::Cause::silent);
+    }
     ++taken_;
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
@@ -40,7 +43,7 @@ Pool::Lease Pool::take() {
 std::unique_ptr<Connection> Pool::connect() {
   {
     const std::lock_guard lock(mutex_);
-    if (Clock::now() < not_before_) throw Lost(last_error_, false);
+    if (Clock::now() < not_before_) throw Lost(last_error_, false, last_cause_);
   }
   try {
     auto connection = std::make_unique<Connection>(options_);
@@ -52,6 +55,8 @@ std::unique_ptr<Connection> Pool::connect() {
     pause_ = std::clamp(2 * pause_, kFirstPause, kLongestPause);
     not_before_ = Clock::now() + pause_;
     last_error_ = error.what();
+    const auto* lost = dynamic_cast<const Lost*>(&error);
+    last_cause_ = lost ? lost->cause() : Lost::Cause::gone;
     throw;
   }
 }

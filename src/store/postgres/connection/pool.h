@@ -56,6 +56,7 @@ class Pool {
   std::chrono::milliseconds pause_{};
   std::chrono::steady_clock::time_point not_before_{};
   std::string last_error_;
+  Lost::Cause last_cause_ = Lost::Cause::gone;
 };
 
 }  // namespace hapax::postgres

@@ -119,7 +119,8 @@ class S3Objects::Item {
     const S3Address& address = objects_.wire_.address();
     failure_.emplace(may_be_done_ ? Failure::Code::outcome_unknown : Failure::Code::unavailable,
                      fmt::format("{} at {} does not answer as it should, tried {} times; the last answer: {}",
-                                 address.name(), address.endpoint, tries_, describe(answer)));
+                                 address.name(), address.endpoint, tries_, describe(answer)),
+                     "The bucket did not answer as it should.");
     settle();
   }
 
