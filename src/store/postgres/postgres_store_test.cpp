@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <libpq-fe.h>
+#include <malloc.h>
 
+#include <fstream>
 #include <thread>
 
 #include "store/postgres/connection/url.h"
@@ -343,6 +345,84 @@ TEST_F(PostgresSubmit, NewOnesAndDuplicatesAreToldApartWhateverIsExpected) {
   EXPECT_THAT(kinds({Task().key("a"), Task().key("c"), Task().key("c"), Task()}),
               testing::ElementsAre(Kind::duplicate, Kind::created, Kind::duplicate, Kind::created));
   EXPECT_THAT(all_in(*store), SizeIs(6));
+}
+
+// The most memory that this process had since it was last asked.
+std::int64_t peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  std::int64_t kb = 0;
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) kb = std::stoll(line.substr(6));
+  }
+  std::ofstream("/proc/self/clear_refs") << "5";
+  return kb << 10;
+}
+
+// 64 of 2 MB: read all at once they would take 128 MB, and more on the way.
+class PostgresLongOwners : public PostgresTest {
+ protected:
+  PostgresLongOwners() {
+    for (std::uint64_t i = 0; i < kCount; ++i) {
+      const Submission submission = Task().id(test_id(i + 1)).key("k" + std::to_string(i));
+      store_->submit({&submission, 1});
+      ClaimRequest request;
+      request.name_space = "default";
+      request.queues = {"work"};
+      request.secret = test_secret(i + 1);
+      const Execution claimed = store_->claim({&request, 1}).at(0).executions.at(0);
+      const Report report{token_of(claimed), Report::Completed{'"' + std::string(kBytes, 'x') + '"'}};
+      store_->finish({&report, 1});
+    }
+  }
+
+  // The same again, as one batch.
+  std::vector<Submission> batch(bool same_ids, Reuse reuse) const {
+    std::vector<Submission> batch;
+    for (std::uint64_t i = 0; i < kCount; ++i) {
+      Submission submission = Task().id(test_id(same_ids ? i + 1 : i + 1001)).key("k" + std::to_string(i)).reuse(reuse);
+      submission.brief = true;
+      batch.push_back(submission);
+    }
+    return batch;
+  }
+
+  std::vector<SubmitOutcome> submit_within_bounds(const std::vector<Submission>& batch) {
+    malloc_trim(0);  // what was freed before must not hide what is needed now
+    peak_bytes();
+    const std::int64_t before = peak_bytes();
+    std::vector<SubmitOutcome> outcomes = store_->submit(batch);
+    EXPECT_LT(peak_bytes() - before, 80 << 20);
+    return outcomes;
+  }
+
+  static constexpr std::uint64_t kCount = 64;
+  static constexpr std::size_t kBytes = 2 << 20;
+  const std::unique_ptr<Store> store_ = open_postgres_store(at(url_));
+};
+
+TEST_F(PostgresLongOwners, OfABatchAreReadInParts) {
+  using Kind = SubmitOutcome::Kind;
+  std::size_t shown = 0;
+  for (const SubmitOutcome& outcome : submit_within_bounds(batch(false, Reuse::allow_failed))) {
+    EXPECT_EQ(outcome.kind, Kind::duplicate);
+    EXPECT_EQ(outcome.execution.status, Status::completed);
+    EXPECT_NE(outcome.omitted, outcome.execution.result.has_value());
+    shown += outcome.omitted ? 0 : 1;
+  }
+  EXPECT_EQ(shown, 3u) << "as many as fit into an answer";
+}
+
+TEST_F(PostgresLongOwners, ThatAreTheSubmissionsOfBeforeAreReadInParts) {
+  for (const SubmitOutcome& outcome : submit_within_bounds(batch(true, Reuse::allow_failed))) {
+    EXPECT_EQ(outcome.kind, SubmitOutcome::Kind::created) << "its first answer";
+  }
+}
+
+TEST_F(PostgresLongOwners, AreReplacedInParts) {
+  for (const SubmitOutcome& outcome : submit_within_bounds(batch(false, Reuse::allow_closed))) {
+    EXPECT_EQ(outcome.kind, SubmitOutcome::Kind::created);
+    EXPECT_TRUE(outcome.superseded);
+  }
 }
 
 // A connection and a transaction of the caller's.

@@ -41,9 +41,12 @@ const Statement kSetApart{
         names(state_rows().columns), done_state("e", "(SELECT true FROM executions p WHERE p.id = e.parent) IS TRUE"))};
 const Statement kReadIds{"read_ids", "SELECT id FROM executions WHERE id = ANY($1::uuid[])"};
 
-const Statement kReadRows{"read_rows",
-                          fmt::format("SELECT {} FROM executions e JOIN {} ON true WHERE e.id = ANY($1::uuid[])",
-                                      row_columns(true), lookup_state())};
+// Whether the row is no longer than the second parameter, as w.fits.
+const std::string kFits = fmt::format("LATERAL (SELECT {} <= $2::int8 AS fits OFFSET 0) w", payload_bytes());
+
+const Statement kReadRows{"read_rows", fmt::format("SELECT w.fits, {} FROM executions e JOIN {} ON true JOIN {} ON true"
+                                                   " WHERE e.id = ANY($1::uuid[])",
+                                                   row_columns_where("w.fits"), lookup_state(), kFits)};
 
 const Statement kPlaceIdentities{
     "place_identities",
@@ -63,10 +66,19 @@ const Statement kReadTombstones{"read_tombstones", fmt::format("SELECT t.hash, {
                                                                kTombstoneColumns)};
 
 const Statement kReadHeld{"read_held",
-                          fmt::format("SELECT i.hash, i.owner, i.expires_at, {} FROM unnest($1::uuid[]) AS g (hash)"
-                                      " JOIN {} ON true LEFT JOIN {} ON true LEFT JOIN {} ON true",
-                                      row_columns(true), lookup("identities", "hash", "g.hash", "i"),
-                                      lookup("executions", "id", "i.owner", "e"), lookup_state())};
+                          fmt::format("SELECT i.hash, i.owner, i.expires_at, w.fits, {}"
+                                      " FROM unnest($1::uuid[]) AS g (hash) JOIN {} ON true LEFT JOIN {} ON true"
+                                      " LEFT JOIN {} ON true LEFT JOIN {} ON true",
+                                      row_columns_where("w.fits"), lookup("identities", "hash", "g.hash", "i"),
+                                      lookup("executions", "id", "i.owner", "e"), lookup_state(), kFits)};
+
+// What the owner of each identity weighs, and the execution of each id.
+const Statement kWeigh{
+    "weigh", fmt::format("WITH g AS (SELECT * FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS a (hash, id, no))"
+                         " SELECT f.no, {} FROM (SELECT g.no, i.owner AS id FROM g JOIN {} ON true"
+                         " UNION ALL SELECT g.no, g.id FROM g) f JOIN {} ON true JOIN {} ON true",
+                         payload_bytes(), lookup("identities", "hash", "g.hash", "i"),
+                         lookup("executions", "id", "f.id", "e"), lookup_state())};
 
 const Statement kClosingReports{
     "closing_reports",
@@ -267,8 +279,9 @@ void Workspace::lock_identities(std::vector<IdentityHash> hashes, std::vector<Ex
   check_owners(hashes);
 }
 
-void Workspace::read_identities(const std::vector<IdentityHash>& hashes, const std::vector<ExecutionId>& ids) {
-  connection_.send(kReadHeld, ledger_hashes_of(hashes));
+bool Workspace::read_identities(const std::vector<IdentityHash>& hashes, const std::vector<ExecutionId>& ids,
+                                std::int64_t longest) {
+  connection_.send(kReadHeld, ledger_hashes_of(hashes).int8(longest));
   if (!ids.empty()) connection_.send(kReadIds, ids_of(ids));
   now();
   const Rows held = connection_.receive();
@@ -276,6 +289,7 @@ void Workspace::read_identities(const std::vector<IdentityHash>& hashes, const s
   std::vector<Row> owners;
   owners.reserve(static_cast<std::size_t>(held.size()));
   std::vector<IdentityHash> ownerless;
+  bool all_fit = true;
   for (int i = 0; i < held.size(); ++i) {
     Cells cells(held, i);
     const IdentityHash hash = asked_hash(cells);
@@ -284,10 +298,13 @@ void Workspace::read_identities(const std::vector<IdentityHash>& hashes, const s
     entry.expires_at = cells.time_if();
     if (cells.is_null()) {
       ownerless.push_back(hash);
-    } else {
+    } else if (cells.boolean()) {
       read_row(cells, owners.emplace_back());
+    } else {
+      all_fit = false;
     }
   }
+  if (!all_fit) return false;
   take_in(std::move(owners));
   // Hardly ever: owners that were purged, and submissions whose answer was lost.
   if (!ownerless.empty()) receive_tombstones(connection_.run(kReadTombstones, hashes_of(ownerless)));
@@ -295,9 +312,38 @@ void Workspace::read_identities(const std::vector<IdentityHash>& hashes, const s
     EntrySlot& slot = entries_[hash];
     if (!slot.entry->tombstone) slot.entry.reset();  // it was purged since
   }
-  if (!stored.empty()) receive_rows(connection_.run(kReadRows, ids_of(stored)));
+  if (!stored.empty() && !read_stored(stored, longest)) return false;
   complete_entries();
   check_owners(hashes);
+  return true;
+}
+
+bool Workspace::read_stored(const std::vector<ExecutionId>& ids, std::int64_t longest) {
+  const Rows rows = connection_.run(kReadRows, ids_of(ids).int8(longest));
+  std::vector<Row> read;
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    if (!cells.boolean()) return false;
+    read_row(cells, read.emplace_back());
+  }
+  take_in(std::move(read));
+  return true;
+}
+
+std::vector<std::int64_t> Workspace::weigh(const std::vector<IdentityHash>& hashes,
+                                           const std::vector<ExecutionId>& ids) {
+  std::vector<std::int64_t> weights(ids.size());
+  Array array(Type::uuid);
+  for (const ExecutionId& id : ids) array.raw(id);
+  connection_.send(kWeigh, ledger_hashes_of(hashes).array(std::move(array)));
+  now();
+  const Rows rows = connection_.receive();
+  for (int i = 0; i < rows.size(); ++i) {
+    Cells cells(rows, i);
+    std::int64_t& weight = weights.at(static_cast<std::size_t>(cells.integer() - 1));
+    weight += cells.integer();
+  }
+  return weights;
 }
 
 Parameters Workspace::ledger_hashes_of(const std::vector<IdentityHash>& hashes) {

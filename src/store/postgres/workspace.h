@@ -6,6 +6,7 @@
 // find a deadlock; then the transaction is repeated.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -59,8 +60,12 @@ class Workspace {
   void lock_open(const std::vector<ExecutionId>& ids);
   // Locks identities, making those that are missing, with their owners and the executions of these ids.
   void lock_identities(std::vector<IdentityHash> hashes, std::vector<ExecutionId> ids);
-  // Reads the same without locks: good for answers, not for changes.
-  void read_identities(const std::vector<IdentityHash>& hashes, const std::vector<ExecutionId>& ids);
+  // Reads the same without locks: good for answers, not for changes. False: one of them is longer than that, and
+  // nothing was read that could be used.
+  bool read_identities(const std::vector<IdentityHash>& hashes, const std::vector<ExecutionId>& ids,
+                       std::int64_t longest = std::numeric_limits<std::int64_t>::max());
+  // How many bytes of payloads that is, for each pair of a hash and an id.
+  std::vector<std::int64_t> weigh(const std::vector<IdentityHash>& hashes, const std::vector<ExecutionId>& ids);
   // One execution, locked by now.
   Row* load(const ExecutionId& id);
   // The reports that closed those of these executions which are gone.
@@ -120,6 +125,7 @@ class Workspace {
   bool lock_missing(const std::vector<ExecutionId>& ids, const Statement& statement);
   void lock_rows(const std::vector<ExecutionId>& ids);
   void lock_closed_rows(const std::vector<ExecutionId>& ids, bool with_input);
+  bool read_stored(const std::vector<ExecutionId>& ids, std::int64_t longest);
   void receive_rows(const Rows& rows);
   void take_in(std::vector<Row> rows);
   Parameters ledger_hashes_of(const std::vector<IdentityHash>& hashes);

@@ -288,6 +288,33 @@ std::string row_columns(bool with_input) { return row_columns(std::string(with_i
 
 std::string row_columns_with_input_up_to(const std::string& bytes) { return row_columns(input_up_to(bytes)); }
 
+std::string row_columns_where(const std::string& condition) {
+  const auto guarded = [&](const std::string& column) {
+    return fmt::format("CASE WHEN {} THEN {} END", condition, column);
+  };
+  const auto guarded_states = [&](const std::vector<Column>& columns) {
+    std::string list;
+    for (const Column& column : columns) {
+      const std::string name = std::string("s.") + column.name;
+      list += (list.empty() ? "" : ", ") + (column.type == Type::bytea ? guarded(name) : name);
+    }
+    return list;
+  };
+  return fmt::format(
+      "{}, {}, e.rare, {}, {}, e.queue_no, e.kind, {}, {}, coalesce((SELECT true FROM executions p WHERE p.id ="
+      " e.parent), false)",
+      of_alias(columns_of(kRuling), "e"), of_alias(columns_of(kTelling), "e"), guarded("e.input"),
+      guarded_states(columns_of(kWaiting)), guarded_states(columns_of(kAttempt)), guarded_states(columns_of(kRun)));
+}
+
+const std::string& payload_bytes() {
+  static const std::string sql =
+      "octet_length(e.input) + coalesce(octet_length(s.result), 0) + coalesce(octet_length(s.error_message), 0)"
+      " + coalesce(octet_length(s.failed_attempts), 0) + coalesce(octet_length(s.error_stack), 0)"
+      " + coalesce(octet_length(s.error_details), 0) + coalesce(octet_length(s.notes), 0)";
+  return sql;
+}
+
 namespace {
 
 // The rare fields are one value, NULL of an execution that has none.

@@ -108,6 +108,10 @@ struct Row {
 std::string row_columns(bool with_input);
 // The same with its input only up to that many bytes, or else as empty, which no input is.
 std::string row_columns_with_input_up_to(const std::string& bytes);
+// The same with its payloads where the condition holds: elsewhere the row cannot be read.
+std::string row_columns_where(const std::string& condition);
+// Of facts `e` and state `s`: what the execution weighs.
+const std::string& payload_bytes();
 // Reads an execution, but for the names of its queue.
 void read_row(Cells& cells, Row& row);
 

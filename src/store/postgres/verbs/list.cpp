@@ -96,13 +96,10 @@ class Query {
   // What each of these weighs, newest first.
   std::string weighed(const std::string& ids) {
     return fmt::format(
-        "WITH own AS MATERIALIZED ({0}) SELECT f.id, octet_length(e.input) + coalesce(octet_length(s.result), 0)"
-        " + coalesce(octet_length(s.error_message), 0) + coalesce(octet_length(s.failed_attempts), 0)"
-        " + coalesce(octet_length(s.error_stack), 0) + coalesce(octet_length(s.error_details), 0)"
-        " + coalesce(octet_length(s.notes), 0)"
+        "WITH own AS MATERIALIZED ({0}) SELECT f.id, {5}"
         " FROM (SELECT i.id FROM ({1}) i ORDER BY i.id DESC LIMIT {2}) f JOIN {3} ON true JOIN {4} ON true"
         " ORDER BY f.id DESC",
-        own_, ids, limit_, lookup("executions", "id", "f.id", "e"), lookup_state());
+        own_, ids, limit_, lookup("executions", "id", "f.id", "e"), lookup_state(), payload_bytes());
   }
   std::string count_of(const std::string& ids) {
     return fmt::format("WITH own AS MATERIALIZED ({}) SELECT count(*), {} FROM ({}) i", own_, limit_, ids);
@@ -176,6 +173,9 @@ std::vector<Listed> find(Workspace& workspace, const ListFilter& filter, std::in
   if (!shorter) return run(workspace, query, query.every());
   return run(workspace, query, filter.status == Status::running ? query.running() : query.few());
 }
+
+}  // namespace
+
 bool fewer_run_than_are_stored(Workspace& workspace, const std::string& name_space) {
   for (std::int64_t bound = kFewOpen;; bound *= 2) {
     workspace.connection().send(kAtMost, Parameters().bytes(name_space).int8(bound));
@@ -186,9 +186,6 @@ bool fewer_run_than_are_stored(Workspace& workspace, const std::string& name_spa
     if (cells.integer() <= bound) return false;
   }
 }
-
-
-}  // namespace
 
 Page list(Runner& runner, const ListFilter& filter) {
   if (filter.limit <= 0) return {};

@@ -151,19 +151,21 @@ std::optional<FoundIdentity> find_identity(Runner& runner, const IdentityHash& h
 }
 
 std::vector<std::optional<ExecutionId>> owners(Runner& runner, std::span<const OwnerQuery> queries) {
-  std::vector<IdentityHash> hashes;
-  std::vector<ExecutionId> ids;
-  for (const OwnerQuery& query : queries) {
-    hashes.push_back(query.hash);
-    ids.push_back(query.submission);
-  }
   return runner.read_aside([&](Workspace& workspace) {
-    workspace.read_identities(hashes, ids);
-    std::vector<std::optional<ExecutionId>> owners;
+    Array hashes(Type::uuid), ids(Type::uuid);
     for (const OwnerQuery& query : queries) {
-      const LedgerEntry* entry = workspace.entry(query.hash);
-      const bool is_owned = entry && workspace.owner_of(*entry) && !workspace.find(query.submission);
-      owners.push_back(is_owned ? std::optional(entry->owner) : std::nullopt);
+      write_ledger_hash(hashes, query.hash);
+      ids.raw(query.submission);
+    }
+    Parameters parameters;
+    workspace.connection().send(kOwners, parameters.array(std::move(hashes)).array(std::move(ids)));
+    workspace.now();
+    const Rows rows = workspace.connection().receive();
+    std::vector<std::optional<ExecutionId>> owners(queries.size());
+    for (int i = 0; i < rows.size(); ++i) {
+      Cells cells(rows, i);
+      std::optional<ExecutionId>& owner = owners.at(static_cast<std::size_t>(cells.integer() - 1));
+      owner = cells.raw<ExecutionId>();
     }
     return owners;
   });

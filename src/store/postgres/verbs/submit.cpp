@@ -45,8 +45,8 @@ class SubmitBatch {
       if (!rest.empty()) take_over(rest);
     } catch (const Failure& failure) {
       // The first of them are there already: only sending all of them again tells how it ended.
-      if (failure.code() != Failure::Code::unavailable || !create_.any_created()) throw;
-      throw Failure(Failure::Code::outcome_unknown, failure.what());
+      if (failure.code() != Failure::Code::unavailable || !(create_.any_created() || any_taken_over_)) throw;
+      throw Failure(Failure::Code::outcome_unknown, failure.what(), failure.for_clients());
     }
     return std::move(outcomes_);
   }
@@ -73,38 +73,89 @@ class SubmitBatch {
     }
   }
 
+  // What is decided of the items so far.
+  struct Progress {
+    std::vector<std::size_t> rest;
+    Touched touched;
+    std::size_t known = 0;
+    bool cancels = false;  // an owner, which may change others, so later items have to wait
+    AnswerBudget budget;
+  };
+
+  // All in one read, unless some of them are long: then in parts, so that no more is in memory than a part.
   std::vector<std::size_t> answer_known(const std::vector<std::size_t>& items) {
+    Progress progress;
+    progress.budget = budget_;
+    if (!answer_part(items, kPageBytes / std::ssize(items), progress)) {
+      weigh(items);
+      for (const auto& part : parts_of(items)) answer_part(part, std::numeric_limits<std::int64_t>::max(), progress);
+    }
+    budget_ = progress.budget;
+    known_ += progress.known;
+    return std::move(progress.rest);
+  }
+
+  bool answer_part(const std::vector<std::size_t>& items, std::int64_t longest, Progress& progress) {
     std::vector<IdentityHash> hashes;
     std::vector<ExecutionId> ids;
     collect(items, hashes, ids);
-    const AnswerBudget before = budget_;
     return runner_.read([&](Workspace& workspace) {
-      budget_ = before;
-      workspace.read_identities(hashes, ids);
+      if (!workspace.read_identities(hashes, ids, longest)) return false;
+      Progress next = progress;
       PostgresRows rows(workspace);
-      std::vector<std::size_t> rest;
-      Touched touched;
-      std::size_t known = 0;
-      bool cancels = false;  // an owner, which may change others, so later items have to wait
       for (const std::size_t i : items) {
         const Execution& execution = submissions_[i].execution;
-        auto outcome =
-            cancels || touched.contains(execution) ? std::nullopt : rules::find_answer(rows, submissions_[i]);
+        const bool waits = next.cancels || next.touched.contains(execution);
+        auto outcome = waits ? std::nullopt : rules::find_answer(rows, submissions_[i]);
         if (outcome) {
-          outcomes_[i] = budget_.bound(submissions_[i], *std::move(outcome));
-          ++known;
+          outcomes_[i] = next.budget.bound(submissions_[i], *std::move(outcome));
+          ++next.known;
         } else {
-          touched.add(execution);
-          rest.push_back(i);
-          cancels = cancels || submissions_[i].reuse == Reuse::replace;
+          next.touched.add(execution);
+          next.rest.push_back(i);
+          next.cancels = next.cancels || submissions_[i].reuse == Reuse::replace;
         }
       }
-      known_ += known;
-      return rest;
+      progress = std::move(next);
+      return true;
     });
   }
 
+  void weigh(const std::vector<std::size_t>& items) {
+    std::vector<IdentityHash> hashes;
+    std::vector<ExecutionId> ids;
+    for (const std::size_t i : items) {
+      const Execution& execution = submissions_[i].execution;
+      hashes.push_back(execution.identity ? execution.identity->hash : IdentityHash());
+      ids.push_back(execution.id);
+    }
+    const std::vector<std::int64_t> weights =
+        runner_.read([&](Workspace& workspace) { return workspace.weigh(hashes, ids); });
+    weights_.resize(submissions_.size());
+    for (std::size_t i = 0; i < items.size(); ++i) weights_[items[i]] = weights[i];
+  }
+
+  // In their order, each part of about kPageBytes.
+  std::vector<std::vector<std::size_t>> parts_of(const std::vector<std::size_t>& items) const {
+    std::vector<std::vector<std::size_t>> parts;
+    PageBudget budget;
+    for (const std::size_t i : items) {
+      if (parts.empty() || !budget.take(weights_[i])) {
+        parts.emplace_back();
+        budget = PageBudget();
+        budget.add(weights_[i]);
+      }
+      parts.back().push_back(i);
+    }
+    return parts;
+  }
+
   void take_over(const std::vector<std::size_t>& items) {
+    if (weights_.empty()) return take_over_part(items);
+    for (const auto& part : parts_of(items)) take_over_part(part);
+  }
+
+  void take_over_part(const std::vector<std::size_t>& items) {
     std::vector<IdentityHash> hashes;
     std::vector<ExecutionId> ids;
     collect(items, hashes, ids);
@@ -123,6 +174,7 @@ class SubmitBatch {
       if (waiters_.may_be_any()) forget_handed(outcomes_, hand_out(workspace, waiters_, ready));
       return true;
     });
+    any_taken_over_ = true;
   }
 
   Runner& runner_;
@@ -132,6 +184,8 @@ class SubmitBatch {
   AnswerBudget budget_;
   fast::Create create_;
   std::size_t known_ = 0, taken_over_ = 0;
+  bool any_taken_over_ = false;
+  std::vector<std::int64_t> weights_;  // of the owners; empty: none of them is long
 };
 
 }  // namespace
