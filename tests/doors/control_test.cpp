@@ -41,6 +41,14 @@ class Control : public Doors {
     EXPECT_EQ(at_engine(*remote_, request), fault);
   }
 
+  void expect_at_engines(const UpdateRequest& request, const Fault& fault) {
+    for (Engine* engine : {static_cast<Engine*>(local_.get()), remote_.get()}) {
+      EXPECT_EQ(
+          fault_of([&] { await<UpdateOutcome>([&](auto reply) { engine->update(request, Duration(0), reply); }); }),
+          fault);
+    }
+  }
+
   void expect_in_library(const std::function<void(const AnyWorkflowHandle&)>& use, const Fault& fault) {
     EXPECT_EQ(fault_of([&] { use(embedded_.find_workflow("w-1")); }), fault);
     EXPECT_EQ(fault_of([&] { use(far_.find_workflow("w-1")); }), fault);
@@ -60,6 +68,8 @@ TEST_F(Control, ABadRequestKeyIsRefusedAtEveryDoor) {
     expect_in_library([&](const AnyWorkflowHandle& handle) { handle.resume(key); }, fault);
     expect_in_library([&](const AnyWorkflowHandle& handle) { handle.fork(1, key); }, fault);
     expect_in_library([&](const AnyWorkflowHandle& handle) { handle.signal("s", 1, key); }, fault);
+    expect_at_engines(UpdateRequest{space_, "w-1", "u", key}, fault);
+    expect_in_library([&](const AnyWorkflowHandle& handle) { handle.update<int>("u", 1, key); }, fault);
     for (App* app : {&embedded_, &far_}) {
       const AnyHandle task = app->submit("t", 1);
       EXPECT_EQ(fault_of([&] { task.cancel(key); }), fault);
@@ -68,7 +78,7 @@ TEST_F(Control, ABadRequestKeyIsRefusedAtEveryDoor) {
     const bool fits_in_header = key.find_first_of("\n\xff") == std::string::npos;
     if (!fits_in_header) continue;
     const std::vector<std::string> header{"Idempotency-Key: " + (key.empty() ? "\"\"" : wire::write_key_header(key))};
-    for (const std::string operation : {"cancel", "resume", "fork", "signals/s"}) {
+    for (const std::string operation : {"cancel", "resume", "fork", "signals/s", "updates/u"}) {
       EXPECT_EQ(over_http("POST", "/v1/workflows/w-1/" + operation, "", header), fault) << operation;
     }
     if (!key.empty()) {  // none: one is drawn
@@ -98,6 +108,17 @@ TEST_F(Control, ALongSignalNameIsTakenAtEveryDoor) {
   expect_in_library([&](const AnyWorkflowHandle& handle) { handle.signal(name, 1, "key-2"); }, kAccepted);
   EXPECT_EQ(over_http("POST", "/v1/workflows/w-1/signals/" + name, "", {"Idempotency-Key: key-3"}), kAccepted);
   EXPECT_EQ(on_command_line({"signal", "w-1", name}).first, kOk);
+}
+
+TEST_F(Control, ABadUpdateNameIsRefusedAtEveryDoor) {
+  const Fault fault = invalid("parameter name");
+  for (const std::string& name : {std::string(" "), kLongKey}) {
+    expect_at_engines(UpdateRequest{space_, "w-1", name, "key"}, fault);
+    expect_in_library([&](const AnyWorkflowHandle& handle) { handle.update<int>(name, 1, "key"); }, fault);
+    EXPECT_EQ(over_http("POST", "/v1/workflows/w-1/updates/" + wire::percent_encode(name), "", {"Idempotency-Key: k"}),
+              fault);
+    EXPECT_EQ(on_command_line({"update", "w-1", name}).first, kUsage);
+  }
 }
 
 TEST_F(Control, ABadForkIsRefusedAtEveryDoor) {
