@@ -55,9 +55,10 @@ struct DueTask {
 // How many of a folder's hints are looked at for the next instant at which there is something to do.
 constexpr std::size_t kLookedAtNext = 10;
 
+// Earliest first.
 struct DueHints {
   std::vector<DueHint> now;
-  std::vector<DueHint> next;  // the first ones of each folder that are not due, earliest first
+  std::vector<DueHint> next;  // the first ones of each folder that are not due
 };
 
 // The hints of a folder are in the order of time; there is one folder for each queue in which something runs. Of those
@@ -87,8 +88,10 @@ DueHints list_due(const Batch& batch, const std::string& prefix) {
     after = folder;
     ++after.back();  // past the slash
   }
-  std::sort(hints.next.begin(), hints.next.end(),
-            [](const DueHint& a, const DueHint& b) { return a.hint.time < b.hint.time; });
+  for (std::vector<DueHint>* some : {&hints.now, &hints.next}) {
+    std::sort(some->begin(), some->end(),
+              [](const DueHint& a, const DueHint& b) { return a.hint.time < b.hint.time; });
+  }
   return hints;
 }
 
@@ -146,7 +149,9 @@ std::vector<ExecutionId> due_ids(const Batch& batch, const std::vector<DueHint>&
 std::optional<Time> next_due(const Batch& batch, const std::string& prefix) {
   std::optional<Time> earliest, last;
   std::vector<Listed> left_over;
-  for (const DueHint& one : list_due(batch, prefix).next) {
+  DueHints hints = list_due(batch, prefix);  // some are due still, if there were more than the limit
+  hints.now.insert(hints.now.end(), hints.next.begin(), hints.next.end());
+  for (const DueHint& one : hints.now) {
     if (earliest && *earliest <= one.hint.time) break;
     last = one.hint.time;
     const std::vector<DueTask> found = look_up(batch, {one});
