@@ -22,6 +22,7 @@ class FakeEngine : public Engine {
   std::optional<Failure> failure;  // thrown by reads, answered by submissions
   std::optional<Refusal> refusal;  // answered by submissions
   bool creates = true;             // false: every submission is a duplicate
+  bool ends_waits = false;         // of claims, at once
   ControlOutcome control_outcome;
   bool accepts_finish = true;
   std::vector<Execution> claimable;  // handed out to claims that do not wait
@@ -71,7 +72,7 @@ class FakeEngine : public Engine {
   }
 
   std::shared_ptr<Waiting> claim(ClaimCall call, Reply<std::vector<Claimed>> reply) override {
-    if (call.wait > Duration::zero()) return hold([reply] { reply(std::vector<Claimed>{}); });
+    if (call.wait > Duration::zero() && !ends_waits) return hold([reply] { reply(std::vector<Claimed>{}); });
     std::vector<Claimed> claimed;
     for (const Execution& execution : claimable) claimed.push_back({execution, {}});
     reply(std::move(claimed));
