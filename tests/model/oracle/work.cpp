@@ -374,8 +374,9 @@ FinishOutcome accepted(const Execution& task, const Report& report) {
   return outcome;
 }
 
-// Ten minutes, although the execution is deleted earlier.
+// Ten minutes, although the execution is deleted earlier. Nobody reports on a run: its turns are committed.
 void remember_report(World& world, const Execution& deleted) {
+  if (deleted.kind == Kind::workflow) return;
   const Time until = *deleted.finished_at + std::chrono::minutes(10);
   const auto report = report_that_closed(deleted);
   if (report && until > world.now) world.reports[deleted.id] = {*report, accepted(deleted), until};
