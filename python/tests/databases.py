@@ -168,6 +168,22 @@ class Database:
             finally:
                 connection.close()
 
+    @contextlib.asynccontextmanager
+    async def relay_connection(self) -> AsyncIterator[Any]:
+        """A connection on which a relay commits by itself."""
+        if self.driver != "asyncpg":
+            async with self.transaction() as connection:
+                yield connection
+            return
+        import asyncpg
+
+        assert self.postgres is not None
+        connection = await asyncpg.connect(self.postgres.url)
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
     def _django(self) -> Any:
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
         from django.conf import settings

@@ -181,6 +181,19 @@ def test_the_outbox_may_be_in_the_file_of_an_engine_in_another_process(tmp_path:
     server.stop()
 
 
+def test_a_relay_on_an_asyncpg_connection_in_a_transaction_is_refused(
+    app: Hapax, postgres: Postgres, tmp_path: pathlib.Path
+) -> None:
+    database = Database("asyncpg", tmp_path, postgres)
+
+    async def main() -> None:
+        async with database.transaction() as connection:
+            with pytest.raises(hapax.InvalidRequest, match="a relay commits by itself"):
+                await Relay(app, connection).move()
+
+    asyncio.run(main())
+
+
 def test_an_unknown_connection_says_which_are_known(app: Hapax) -> None:
     with pytest.raises(hapax.InvalidRequest, match="psycopg 3"):
         hapax.sync(app.submit_in(object(), declare(app).of(1)))

@@ -45,7 +45,7 @@ def dying(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def main() -> None:
-    async with database.transaction() as connection:
+    async with database.relay_connection() as connection:
         relay = Relay(app, connection)
         made = drivers.driver_of(connection)
         made.run, made.end = dying(made.run), dying(made.end)  # type: ignore[method-assign]

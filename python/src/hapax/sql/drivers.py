@@ -102,6 +102,11 @@ class _Asyncpg(_Base):
         return not self.connection.is_in_transaction()
 
     async def begin(self) -> None:
+        if self.connection.is_in_transaction():  # its own would be a part of that one, and commit nothing
+            raise InvalidRequest(
+                "a relay commits by itself, and this asyncpg connection is in a transaction: give it one that is not",
+                code="InTransaction",
+            )
         self._begun = self.connection.transaction()
         await self._begun.start()
 
