@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
+import socket
 import threading
 import time
 import uuid
@@ -346,6 +348,22 @@ def test_a_worker_gives_back_what_it_does_not_know(new_app: Callable[[], Hapax])
         assert (await handle.execution())["attempt"] == 1
 
     asyncio.run(main())
+
+
+def test_a_worker_says_who_it_is(app: Hapax) -> None:
+    @app.task(queue="payments")
+    async def charge() -> str:
+        return "done"
+
+    async def main() -> None:
+        assert await (await charge.submit()).result(timeout=20) == "done"
+        (worker,) = (await app.call("GET", "/v1/workers"))["workers"]
+        assert worker["name"] == "w-1"
+        assert worker["sdk"] == {"name": "python", "version": hapax.__version__}
+        assert (worker["host"], worker["pid"]) == (socket.gethostname(), os.getpid())
+        assert (worker["queues"], worker["types"]) == (["payments"], ["charge"])
+
+    run(app, main, name="w-1")
 
 
 Calling = Callable[[str, str, Any], None]

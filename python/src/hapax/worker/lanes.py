@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("hapax.worker")
 
 _MOST = 200
-_NEWER = ("types", "claim_id", "sdk")
+_NEWER = ("types", "claim_id", "sdk", "host", "pid")
 """Members of a claim that an older server refuses."""
 _PAUSES_S = (0.1, 0.3, 1.0, 3.0, 5.0)
 
@@ -121,6 +123,8 @@ class ClaimLoop:
             "types": list(self._lane.types),
             "limit": min(self._room, _MOST),
             "sdk": {"name": "python", "version": __version__},
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
             "claim_id": new_id() if unanswered is None else unanswered["claim_id"],
         }
         claims = await self._claimer.claim(self._under_way, wait_s)

@@ -104,7 +104,8 @@ class _Base:
 
         The function takes the question, or nothing, and returns the answer, which `handle.update()` gets; what it
         raises refuses the update. It is called where the code waits, one update after the other, in the order in which
-        they came. It may use the context; in an async workflow it may be async itself.
+        they came. It may use the context and wait, in an async workflow as an async function. An async workflow goes on
+        beside it, a plain one waits for it.
         """
         names = dict(sys._getframe(1).f_locals)
 
