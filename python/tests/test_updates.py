@@ -215,8 +215,41 @@ def test_a_handler_keeps_the_rules_too() -> None:
         ctx.on("ask", lambda: time.time())
         await ctx.signal("close")
 
+    def plain(ctx: SyncContext) -> None:
+        ctx.on("ask", lambda: time.time())
+        ctx.signal("close")
+
     waits = [wait(1, 1, "ask"), event(2, "wait_signal", 2, name="close")]
-    assert turn_of(code, [*waits, update(3, 1, "ask", "k")]).end["error"]["type"] == "NotInWorkflow"
+    for function in (code, plain):
+        end = turn_of(function, [*waits, update(3, 1, "ask", "k")]).end
+        assert end["error"]["type"] == "NotInWorkflow"
+        assert "test_updates.py" in end["error"]["message"]
+
+
+def test_several_updates_of_one_plain_workflow_are_answered_before_it_goes_on() -> None:
+    def code(ctx: SyncContext) -> list[int]:
+        seen: list[int] = []
+
+        @ctx.on("ask")
+        def ask(number: int) -> int:
+            seen.append(number)
+            return sum(ctx.all(add.of(number), add.of(number)))
+
+        ctx.on("other", lambda number: seen.append(number))
+        ctx.signal("close")
+        return seen
+
+    add = Hapax("http://127.0.0.1:1").task(name="add")(lambda number: number + 1)
+    waits = [wait(1, 1, "ask"), wait(2, 2, "other"), event(3, "wait_signal", 3, name="close")]
+    asked = [update(4, 1, "ask", "k1", 1), task(5, 4, "add"), task(6, 5, "add")]
+    meanwhile = [event(7, "signal", 3, name="close"), update(8, 2, "other", "k2", 2)]
+    turn = turn_of(code, [*waits, *asked, *meanwhile, closed(9, 5, 2)])
+    assert turn.end["kind"] == "suspended", "a handler waits, and the code with it"
+    assert turn.commands == []
+    turn = turn_of(code, [*waits, *asked, *meanwhile, closed(9, 5, 2), closed(10, 4, 2)])
+    assert [command["kind"] for command in turn.commands] == ["publish", "wait_signal"]
+    assert answer_of(turn) == {"result": 4}
+    assert turn.end == {"kind": "completed", "result": [1]}, "it ended before the other update, which came after"
 
 
 def test_a_handler_that_is_dropped_in_the_middle_asks_for_nothing_more() -> None:
