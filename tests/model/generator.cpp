@@ -101,14 +101,16 @@ class Generator {
 
   // One alone: among several, a store may serve those first that it has first.
   std::variant<std::vector<Submission>, std::vector<Report>, std::vector<Turn>> item() {
-    const std::size_t dice = below(3);
-    if (dice == 0 && !turns_.empty()) return std::vector{turn()};
+    const std::size_t dice = below(4);  // only a turn makes several claimable
+    if (dice > 1 && !turns_.empty()) return std::vector{turn()};
     if (dice == 1) return std::vector{report()};
     return std::vector{new_submission()};
   }
 
   std::int32_t limit() { return chance(50) ? 100 : static_cast<std::int32_t>(1 + below(3)); }
 
+  // Mostly of a workflow that has had a turn.
+  ExecutionId run_id() { return turns_.empty() || chance(20) ? id() : any(turns_).id; }
   ExecutionId id() { return ids_.empty() || chance(3) ? test_id(999'999) : any(ids_); }
 
   LeaseToken token() {
@@ -251,7 +253,7 @@ class Generator {
     if (dice >= 88 && dice < 94) turn.end = Turn::Stuck{{"NonDeterminism", "m"}};
     if (dice >= 94) turn.end = Turn::Continued{fresh_id(), "3", hash_input("3")};
     if (dice < 25 && !turn.events.empty()) turn.end = Turn::Unfinished{};
-    if (run.run.stuck > 0 && chance(30)) turn.end = Turn::Stuck{{"NonDeterminism", "m"}};
+    if (run.run.stuck > 0 && chance(45)) turn.end = Turn::Stuck{{"NonDeterminism", "m"}};
     if (run.awaited && chance(40)) turn.end = Turn::Completed{"8"};
     if (run.awaited && chance(40)) turn.end = Turn::Continued{fresh_id(), "3", hash_input("3")};
     if (oracle_.has_failed_step(run.id) && chance(30)) turn.end = Turn::Failed{{"StepFailed", "m"}};
@@ -351,6 +353,10 @@ class Generator {
   ClaimRequest waiting_claim() {
     ClaimRequest request = claim();
     if (chance(60)) request.limit = 1;
+    if (chance(50)) {  // what takes anything
+      request.queues = queues_;
+      request.types.clear();
+    }
     return request;
   }
 
@@ -402,7 +408,7 @@ class Generator {
     } else {
       request.workflow_id = any(kWorkflows);
     }
-    if (chance(25)) resume_closed(request);
+    if (chance(40)) resume_closed(request);
     if (chance(30)) request.asks = true;
     if (chance(8)) cancel_stuck(request);
     if (chance(30)) request.grace = any(kSpans);
@@ -421,7 +427,7 @@ class Generator {
 
   void cancel_stuck(ControlRequest& request) {
     for (int tries = 0; tries < 8; ++tries) {
-      const Execution* run = oracle_.find(id());
+      const Execution* run = oracle_.find(run_id());
       if (!run || run->run.stuck == 0 || is_closed(run->status)) continue;
       request.request_key = "r" + std::to_string(below(1000));
       request.name_space = run->name_space;
@@ -436,7 +442,7 @@ class Generator {
   void resume_closed(ControlRequest& request) {
     request.request_key = "r" + std::to_string(below(1000));
     for (int tries = 0; tries < 8; ++tries) {
-      const Execution* run = oracle_.find(id());
+      const Execution* run = oracle_.find(run_id());
       if (!run || run->kind != Kind::workflow || !is_closed(run->status)) continue;
       const bool is_telling = run->run.stuck > 0 || (run->status == Status::failed && oracle_.has_failed_step(run->id));
       if (tries < 6 && !is_telling) continue;

@@ -19,7 +19,7 @@ int planted = 0;  // the bug that is switched on; 0: none
 
 namespace {
 
-constexpr std::uint64_t kSeeds = 6000, kOtherSeeds = 1500;  // three times as many as model_test has
+constexpr std::uint64_t kSeeds = 2000, kOtherSeeds = 500;  // as many as model_test has
 constexpr std::size_t kSteps = 60;
 constexpr std::size_t kShort = 24;  // steps of a minimised sequence
 
