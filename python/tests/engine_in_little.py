@@ -63,6 +63,8 @@ class Engine:
             turn = self.kept.turn(list(self.history), self.now())
         assert turn is not None, "the run in memory does not fit its own history"
         self.seen = turn.seen
+        if self.open and self.random.random() < 0.3:
+            self.happen()  # while the turn runs, which does not know it
         self.commit(turn)
         return turn
 

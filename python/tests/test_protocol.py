@@ -12,7 +12,7 @@ import pytest
 from hapax import Context, Hapax, StepFailed, SyncContext
 from hapax.workflow.run import Run
 
-VECTORS = sorted((pathlib.Path(__file__).resolve().parents[2] / "tests" / "protocol").glob("*.json"))
+VECTORS = sorted((pathlib.Path(__file__).resolve().parents[2] / "tests" / "protocol").rglob("*.json"))
 
 
 async def run_script(ctx: Context, code: list[dict[str, Any]], got: list[Any]) -> None:
@@ -23,7 +23,7 @@ async def run_script(ctx: Context, code: list[dict[str, Any]], got: list[Any]) -
         elif op == "child":
             got.append(await ctx.run_workflow(each["type"], each["input"]))
         elif op == "sleep":
-            await asyncio.sleep(each["ms"] / 1000)
+            await ctx.sleep(each["ms"] / 1000)
         elif op == "wait_signal":
             try:
                 got.append(await ctx.signal(each["name"], timeout=each["ms"] / 1000 if "ms" in each else None))
@@ -45,7 +45,14 @@ async def run_script(ctx: Context, code: list[dict[str, Any]], got: list[Any]) -
             try:
                 await run_script(ctx, each["do"], got)
             except StepFailed:
+                if "catch" not in each:
+                    raise
                 await run_script(ctx, each["catch"], got)
+            except asyncio.CancelledError:
+                if "cancelled" not in each or not ctx.cancel_requested:
+                    raise
+                got.append(ctx.cancel_reason)
+                await run_script(ctx, each["cancelled"], got)
         elif op == "continue":
             ctx.continue_as_new(each["input"])
         elif op == "fail":
@@ -94,7 +101,14 @@ def run_plain(ctx: SyncContext, code: list[dict[str, Any]], got: list[Any]) -> N
             try:
                 run_plain(ctx, each["do"], got)
             except StepFailed:
+                if "catch" not in each:
+                    raise
                 run_plain(ctx, each["catch"], got)
+            except asyncio.CancelledError:
+                if "cancelled" not in each or not ctx.cancel_requested:
+                    raise
+                got.append(ctx.cancel_reason)
+                run_plain(ctx, each["cancelled"], got)
         elif op == "continue":
             ctx.continue_as_new(each["input"])
         elif op == "fail":
@@ -133,7 +147,8 @@ def described(command: dict[str, Any]) -> dict[str, Any]:
 
 def described_end(end: dict[str, Any]) -> dict[str, Any]:
     if end["kind"] == "failed":
-        return {"kind": "failed", **({"type": "StepFailed"} if end["error"]["type"] == "StepFailed" else {})}
+        kind = end["error"]["type"]
+        return {"kind": "failed", **({"type": kind} if kind in ("StepFailed", "CancelRequested") else {})}
     if end["kind"] == "stuck":
         return {"kind": "stuck", "type": end["error"]["type"], "at": end["error"]["message"].split(":")[0]}
     if end["kind"] == "continued":
@@ -167,4 +182,4 @@ def test_a_vector_is_answered_as_written(path: pathlib.Path, make: Any) -> None:
 
 
 def test_there_are_vectors() -> None:
-    assert len(VECTORS) >= 25
+    assert len(VECTORS) >= 32

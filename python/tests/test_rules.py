@@ -137,29 +137,89 @@ def requested(no: int, reason: Any = None) -> dict[str, Any]:
     return event(no, "cancel_requested", None, value=reason)
 
 
-def test_a_requested_cancel_is_thrown_where_the_code_waits() -> None:
-    async def compensates(ctx: Context) -> Any:
-        try:
-            await ctx.run("t")
-        except asyncio.CancelledError:
-            assert ctx.cancel_requested
-            await ctx.run("refund", ctx.cancel_reason)
-        return "refunded"
+def told(step: int, known: int, reason: Any) -> dict[str, Any]:
+    value = {"known": known, "reason": reason}
+    return {"step": step, "kind": "side_effect", "name": "hapax.cancel_requested", "value": value}
 
-    def plain(ctx: SyncContext) -> Any:
-        try:
-            ctx.run("t")
-        except asyncio.CancelledError:
-            ctx.run("refund", ctx.cancel_reason)
-        return "refunded"
 
-    for code in (compensates, plain):
-        turn = first_turn(code, [task(1, 1), requested(2, "too dear")])
-        cancel = {"step": 2, "kind": "cancel_step", "value": 1, "name": "t"}
-        assert turn.commands == [cancel, {"step": 3, "kind": "task", "start": {"type": "refund", "input": "too dear"}}]
-        events = [task(1, 1), requested(2, "too dear"), event(3, "cancel_step", 2, name="t", value=1)]
-        events += [task(4, 3, "refund"), event(5, "closed", 1, status="cancelled"), closed(6, 3)]
-        assert first_turn(code, events).end == {"kind": "completed", "result": "refunded"}
+async def orders(ctx: Context) -> Any:
+    paid = []
+    try:
+        paid.append(await ctx.run("charge"))
+        await ctx.signal("packed")
+        await ctx.run("ship")
+    except asyncio.CancelledError:
+        assert ctx.cancel_requested
+        return [ctx.cancel_reason, *[await ctx.run("refund", payment) for payment in paid]]
+    return "shipped"
+
+
+def orders_plainly(ctx: SyncContext) -> Any:
+    paid = []
+    try:
+        paid.append(ctx.run("charge"))
+        ctx.signal("packed")
+        ctx.run("ship")
+    except asyncio.CancelledError:
+        return [ctx.cancel_reason, *[ctx.run("refund", payment) for payment in paid]]
+    return "shipped"
+
+
+@pytest.mark.parametrize("code", [orders, orders_plainly])
+def test_a_requested_cancel_is_told_where_the_code_waits_for_something_else_than_tasks(code: Any) -> None:
+    waiting = [task(1, 1, "charge"), closed(2, 1, "p"), event(3, "wait_signal", 2, name="packed")]
+    turn = first_turn(code, [*waiting, requested(4, "too dear")])
+    refund = {"type": "refund", "input": "p"}
+    assert turn.commands == [told(3, 4, "too dear"), {"step": 4, "kind": "task", "start": refund}]
+    later = [event(6, "signal", 2, name="packed"), event(7, "side_effect", 3, **record(turn)), task(8, 4, "refund")]
+    done = first_turn(code, [*waiting, requested(4, "too dear"), *later, closed(9, 4, "r")])
+    assert done.end == {"kind": "completed", "result": ["too dear", "r"]}, "the signal came after it was told"
+
+
+@pytest.mark.parametrize("code", [orders, orders_plainly])
+def test_a_task_that_runs_is_let_end_before_a_requested_cancel_is_told(code: Any) -> None:
+    events = [task(1, 1, "charge"), requested(2, "too dear")]
+    assert first_turn(code, events).commands == []
+    turn = first_turn(code, [*events, closed(3, 1, "p")])
+    assert turn.commands[0] == told(2, 3, "too dear")
+    assert turn.commands[1]["start"] == {"type": "refund", "input": "p"}
+
+
+def record(turn: Turn) -> dict[str, Any]:
+    return {"name": turn.commands[0]["name"], "value": turn.commands[0]["value"]}
+
+
+def test_a_time_limit_of_a_task_is_nothing_else_to_wait_for() -> None:
+    async def limited(ctx: Context) -> Any:
+        try:
+            return await asyncio.wait_for(ctx.run("t"), 60)
+        except asyncio.CancelledError:
+            return "told"
+
+    steps = {command["kind"]: command["step"] for command in first_turn(limited).commands}
+    began = [event(step, kind, step, name="t" if kind == "task" else None) for kind, step in steps.items()]
+    assert first_turn(limited, [*began, requested(3)]).commands == []
+    ended = first_turn(limited, [*began, requested(3), closed(4, steps["task"], "p")])
+    assert ended.end == {"kind": "completed", "result": "p"}, "it has no further step"
+
+
+def test_a_requested_cancel_is_told_to_the_code_if_a_task_of_its_begins_a_step() -> None:
+    async def two(ctx: Context, name: str) -> None:
+        await ctx.run(name)
+        await ctx.run(f"{name}-2")
+
+    async def gathers(ctx: Context) -> str:
+        try:
+            await asyncio.gather(two(ctx, "a"), two(ctx, "b"))
+        except asyncio.CancelledError:
+            return f"told: {ctx.cancel_reason}"
+        return "done"
+
+    events = [task(1, 1, "a"), task(2, 2, "b"), requested(3, "enough")]
+    assert first_turn(gathers, events).commands == []
+    turn = first_turn(gathers, [*events, closed(4, 1)])
+    assert turn.commands == [told(3, 4, "enough")]
+    assert turn.end == {"kind": "completed", "result": "told: enough"}
 
 
 def test_a_requested_cancel_that_escapes_cancels_the_workflow() -> None:
@@ -171,7 +231,21 @@ def test_a_requested_cancel_that_escapes_cancels_the_workflow() -> None:
         "kind": "failed",
         "error": {"type": "CancelRequested", "message": "its cancellation was requested: enough"},
     }
-    assert [command["value"] for command in turn.commands] == [1, 2]
+    assert turn.commands == [told(3, 3, "enough")], "what is open ends with the workflow"
+
+
+def test_a_requested_cancel_keeps_a_run_from_continuing_as_new() -> None:
+    async def again(ctx: Context) -> None:
+        await ctx.run("t")
+        ctx.continue_as_new()
+
+    def again_plainly(ctx: SyncContext) -> None:
+        ctx.run("t")
+        ctx.continue_as_new()
+
+    for code in (again, again_plainly):
+        end = first_turn(code, [task(1, 1), requested(2), closed(3, 1)]).end
+        assert end["error"]["type"] == "CancelRequested"
 
 
 def test_values_are_published_and_signals_sent_once() -> None:

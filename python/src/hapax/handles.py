@@ -173,8 +173,9 @@ class WorkflowHandle(Handle[R]):
     ) -> Mapping[str, Any]:
         """Cancels it, once per request key: at once, with its open steps and children.
 
-        With `mode="request"` its code is asked to end instead: it gets a CancelledError where it waits, and may answer
-        with compensation. `reason` is any JSON value for it to read; after `grace` it is closed in any case.
+        With `mode="request"` its code is asked to end instead: it gets a CancelledError before its next step, or where
+        it waits for something else than tasks, and may answer with compensation. `reason` is any JSON value for it to
+        read; after `grace` it is closed in any case.
         """
         if mode == "now" and reason is None and grace is None:
             return await self._control(("cancel",), request_key)

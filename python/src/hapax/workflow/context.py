@@ -81,8 +81,12 @@ class _Base:
 
     @property
     def cancel_requested(self) -> bool:
-        """Whether somebody asked this workflow to end: `handle.cancel(mode="request")`. The code gets a CancelledError
-        where it waits. It may catch that, compensate, and return; if it lets it escape, the workflow is cancelled."""
+        """Whether the code was told that somebody asked this workflow to end: `handle.cancel(mode="request")`.
+
+        It gets a CancelledError where it begins its next step, or where it waits for something else than tasks: a task
+        that runs is let end first, so that the code can undo it. It may catch the error, compensate, and return; if it
+        lets it escape, the workflow is cancelled.
+        """
         return self._run.is_cancel_requested
 
     @property
@@ -132,6 +136,7 @@ class _Base:
         from hapax.signature import has_input
         from hapax.workflow.errors import ContinueAsNew
 
+        self._run.tell_of_cancel_at_a_step()
         value = self._run.workflow.signature.encode(args, kwargs)
         raise ContinueAsNew(value if has_input(value) else None)
 

@@ -17,6 +17,15 @@ _WITHOUT_OUTCOME = frozenset(("side_effect", "version", "publish", "cancel_step"
 COMMANDS = frozenset(("task", "child", "sleep", "wait_signal", "send_signal")) | _WITHOUT_OUTCOME
 OUTCOMES = frozenset(("closed", "fired", "signal"))
 CANCEL_REQUESTED = "cancel_requested"
+TOLD_OF_CANCEL = "hapax.cancel_requested"
+"""The side effect that records where the code was told of a requested cancel: its `reason`, and as `known` the latest
+event that the code knew then. So a replay hands out the outcomes that the code had before, and none that came later."""
+TIMER = "timer"
+"""A `sleep` that is a timer of asyncio, perhaps a limit of time for something else."""
+
+
+def _tells_of_cancel(command: Event) -> bool:
+    return bool(command["kind"] == "side_effect" and command.get("name") == TOLD_OF_CANCEL)
 
 
 def describe(event: Event) -> str:
@@ -32,9 +41,6 @@ def describe(event: Event) -> str:
 class History:
     """The steps of one run. Steps are numbered from 1 in the order in which the code asks for them."""
 
-    # The server's events are in one order, and the code is told of them one at a time. So a request to cancel needs no
-    # record of where it reached the code: it is told in its place among the outcomes.
-
     def __init__(self) -> None:
         self.seen = 0
         self.asked = 0
@@ -45,6 +51,10 @@ class History:
         self._unconfirmed: dict[int, Event] = {}
         self._waiting: dict[int, Callable[[Event], None]] = {}
         self._types: dict[int, str | None] = {}  # of the open steps: a task's or child's type
+        self._waits: dict[int, str] = {}  # for what the code waits: kinds
+        self.cancel_request: Event | None = None
+        self.spared: set[int] = set()
+        """Steps that stay open if the code waits for them no longer, because it was told of a requested cancel."""
         self._early: dict[int, Event] = {}
 
     def learn(self, events: Iterable[Event]) -> list[Event] | None:
@@ -60,7 +70,9 @@ class History:
                     self._ahead[event["step"]] = event
                 elif not self._confirm(event):
                     return None
-            elif event["kind"] == CANCEL_REQUESTED or (event["kind"] in OUTCOMES and event.get("step")):
+            elif event["kind"] == CANCEL_REQUESTED:
+                self.cancel_request = event
+            elif event["kind"] in OUTCOMES and event.get("step"):
                 outcomes.append(event)
         return None if self._unconfirmed else outcomes
 
@@ -77,6 +89,39 @@ class History:
     def waits(self) -> bool:
         """Whether a step is open that could wake the code."""
         return bool(self._waiting)
+
+    @property
+    def may_be_interrupted(self) -> bool:
+        """Whether the code waits for something else than tasks. One that was begun has its effect: the code gets its
+        outcome first, and can undo it."""
+        kinds = set(self._waits.values())
+        return bool(kinds & {"child", "sleep", "wait_signal"}) or not kinds & {"task", "send_signal"}
+
+    def known_when_told(self) -> int | None:
+        """If the code was told of a cancel before it asked for anything else: the latest event that it knew then."""
+        before = self.recorded()
+        if before is None or not _tells_of_cancel(before):
+            return None
+        known: int = before["value"]["known"]
+        return known
+
+    def tells_of_cancel_here(self) -> bool:
+        """Whether the code is told of a cancel before its next step: as the history has it, or if it has no more."""
+        before = self.recorded()
+        return self.cancel_request is not None if before is None else _tells_of_cancel(before)
+
+    def tell_of_cancel(self) -> Any:
+        """Records that the code is told here; the reason, if one was given."""
+        before = self.recorded()
+        if before is not None:
+            value = before["value"]
+        else:
+            assert self.cancel_request is not None
+            reason = self.cancel_request.get("value")
+            value = {"known": self.seen, **({} if reason is None else {"reason": reason})}
+        self.ask("side_effect", TOLD_OF_CANCEL, {"name": TOLD_OF_CANCEL, "value": value})
+        self.spared = set(self._waits)
+        return value.get("reason")
 
     def recorded(self) -> Event | None:
         """What the history has as the next step, if anything."""
@@ -97,8 +142,10 @@ class History:
         key: str | None = None,
         aliases: tuple[str, ...] = (),
         waiter: Callable[[Event], None] | None = None,
+        waits: str | None = None,
     ) -> tuple[int, Event | None]:
-        """The next step, and its command in the history if it is there. `waiter` is told its outcome."""
+        """The next step, and its command in the history if it is there. `waiter` is told its outcome; `waits` is the
+        kind, or TIMER, if that is something that the code waits for."""
         self.check_usable()
         step = self.asked + 1
         known = self._ahead.get(step)
@@ -121,6 +168,8 @@ class History:
                 self._waiting[step] = waiter
                 type_asked = known.get("name") if known is not None else name
                 self._types[step] = type_asked if kind in ("task", "child") else None
+                if waits is not None:
+                    self._waits[step] = waits
         return step, known
 
     def tell(self, outcome: Event) -> None:
@@ -128,6 +177,7 @@ class History:
         step = outcome["step"]
         waiter = self._waiting.pop(step, None)
         self._types.pop(step, None)
+        self._waits.pop(step, None)
         if waiter is not None:
             waiter(outcome)
         elif step > self.asked:
@@ -138,7 +188,8 @@ class History:
         if self._waiting.pop(step, None) is None:
             return
         name = self._types.pop(step)
-        if self.dropped or self.stuck is not None:
+        self._waits.pop(step, None)
+        if self.dropped or self.stuck is not None or step in self.spared:
             return
         self.ask("cancel_step", name, {"value": step, **({} if name is None else {"name": name})})
 

@@ -14,12 +14,12 @@ from hapax.workflow import ordered
 from hapax.workflow.context import Context, SyncContext
 from hapax.workflow.errors import ContinueAsNew, NothingToWaitFor, NotInWorkflow, RunDropped, Stuck
 from hapax.workflow.guard import guarded, is_code_of_workflow
-from hapax.workflow.history import CANCEL_REQUESTED, History
+from hapax.workflow.history import TIMER, History
 from hapax.workflow.loop import WorkflowLoop
 from hapax.workflow.updates import Updates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
     from hapax.definitions import Workflow
     from hapax.workflow.history import Event
@@ -47,6 +47,13 @@ def stuck_turn(seen: int, error: Stuck) -> Turn:
     return Turn(seen, [], {"kind": "stuck", "error": {"type": error.type, "message": str(error)}})
 
 
+class _Pause:
+    """Awaited, it lets the loop run once."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
 class Run:
     """The code of one run, at the position `history.seen`.
 
@@ -67,7 +74,7 @@ class Run:
         self.thread: CodeThread | None = None
         """Of a plain workflow, where its code runs."""
         self.updates = Updates(self)
-        self.is_cancel_requested = False
+        self.is_cancel_requested = False  # and the code was told
         self.cancel_reason: Any = None
 
     def turn(self, events: Iterable[Event], now: str) -> Turn | None:
@@ -81,25 +88,60 @@ class Run:
             with guarded(self.forbidden):
                 if self._main is None:
                     self._main = self.loop.create_task(self._code())
-                    self.loop.run_ready()
+                    self._run_ready()
                 for outcome in outcomes:
-                    if self._main.done() or self.history.stuck is not None:
+                    known = self.history.known_when_told()
+                    if known is not None and outcome["no"] > known:
+                        self._tell_of_cancel_where_it_waits()
+                    if self._is_over():
                         break
                     self.loop.set_time(time_from_wire(outcome["at"]).timestamp())
-                    if outcome["kind"] == CANCEL_REQUESTED:
-                        self._cancel(outcome.get("value"))
-                    else:
-                        self.history.tell(outcome)
-                    self.loop.run_ready()
+                    self.history.tell(outcome)
+                    self._run_ready()
+                self._tell_of_cancel_where_it_waits()
         except Stuck as error:
             self.history.stuck = self.history.stuck or error
         return self._finish_turn()
 
-    def _cancel(self, reason: Any) -> None:
-        """A cancellation was requested: the code gets a CancelledError where it waits, and may answer it."""
+    def _is_over(self) -> bool:
         assert self._main is not None
-        self.is_cancel_requested, self.cancel_reason = True, reason
+        return self._main.done() or self.history.stuck is not None
+
+    def _run_ready(self) -> None:
+        self.loop.run_ready()
+        self.history.spared.clear()
+
+    # A requested cancel is told once: where the code begins its next step, or where it waits for something else than
+    # tasks. The place is recorded, and every replay tells it there: docs/protocol.md.
+
+    def _is_told_of_cancel_here(self) -> bool:
+        if self.is_cancel_requested or self.updates.is_answering:
+            return False  # a handler of updates is let finish what it has begun
+        return self.history.tells_of_cancel_here()
+
+    def _tell_of_cancel_where_it_waits(self) -> None:
+        if self._is_over() or not self._is_told_of_cancel_here() or not self.history.may_be_interrupted:
+            return
+        assert self._main is not None
+        self.cancel_reason = self.history.tell_of_cancel()
+        self.is_cancel_requested = True
         self._main.cancel()
+        self._run_ready()
+
+    def tell_of_cancel_at_a_step(self) -> bool:
+        """Raises a CancelledError in the code of the workflow, if it is told here. In another task of its: True, and it
+        is cancelled with what it waits for."""
+        self.history.check_usable()
+        if not self._is_told_of_cancel_here():
+            return False
+        self.cancel_reason = self.history.tell_of_cancel()
+        self.is_cancel_requested = True
+        assert self._main is not None
+        running = asyncio.current_task() if asyncio._get_running_loop() is self.loop else self._main
+        if running is self._main:
+            raise asyncio.CancelledError("the cancellation of this workflow was requested")
+        self._main.cancel()
+        return True
 
     async def _code(self) -> Any:
         function, signature = self.workflow.function, self.workflow.signature
@@ -198,13 +240,15 @@ class Run:
         aliases: tuple[str, ...] = (),
     ) -> Event:
         """Asks for a step and waits for its outcome."""
+        if self.tell_of_cancel_at_a_step():
+            await _Pause()  # if this task is cancelled with the code, then here
         outcome = self.loop.create_future()
 
         def told(event: Event) -> None:
             if not outcome.done():
                 outcome.set_result(event)
 
-        step, _ = self.history.ask(kind, name, members, key=key, aliases=aliases, waiter=told)
+        step, _ = self.history.ask(kind, name, members, key=key, aliases=aliases, waiter=told, waits=kind)
         try:
             event: Event = await outcome
         except asyncio.CancelledError:
@@ -256,7 +300,7 @@ class Run:
     def start_timer(self, handle: asyncio.TimerHandle) -> None:
         delay_s = handle.when() - self.loop.time()
         step, _ = self.history.ask(
-            "sleep", None, {"until": self.until(delay_s)}, waiter=lambda event: self.loop.fire(handle)
+            "sleep", None, {"until": self.until(delay_s)}, waiter=lambda event: self.loop.fire(handle), waits=TIMER
         )
         self._timers[id(handle)] = step
 

@@ -75,10 +75,7 @@ class Updates:
         self._run = run
         self._handlers: dict[str, Handler] = {}
         self._came: deque[tuple[Handler, Any]] = deque()
-        self._is_answering = False
-
-    def __bool__(self) -> bool:
-        return bool(self._handlers)
+        self.is_answering = False
 
     def add(self, name: str, function: Callable[..., Any], names: dict[str, Any], *, may_wait: bool) -> None:
         """From now on the function answers updates of that name, those that came earlier too."""
@@ -101,8 +98,8 @@ class Updates:
             self._run.thread.interrupt(lambda: self._answer_on_thread(handler, update))
             return
         self._came.append((handler, update))
-        if not self._is_answering:
-            self._is_answering = True
+        if not self.is_answering:
+            self.is_answering = True
             self._run.loop.create_task(self._answer_all())
 
     async def _answer_all(self) -> None:
@@ -113,7 +110,7 @@ class Updates:
             except Stuck as error:
                 self._run.history.stuck = self._run.history.stuck or error
                 return
-        self._is_answering = False
+        self.is_answering = False
 
     async def _answer(self, handler: Handler, update: Any) -> None:
         if is_update(update):
@@ -132,7 +129,8 @@ class Updates:
         self._wait_for_next(handler)
 
     def _answer_on_thread(self, handler: Handler, update: Any) -> None:
-        """For a plain workflow. A cancellation that reaches the handler where it waits is that of the workflow."""
+        """For a plain workflow."""
+        self.is_answering = True
         if is_update(update):
             try:
                 answer = handler.encode(handler.call(update.get("payload")))
@@ -141,6 +139,7 @@ class Updates:
             except (Exception, ContinueAsNew) as error:
                 answer = refusal(error)
             self._publish(update["request_key"], answer)
+        self.is_answering = False
         self._wait_for_next(handler)
 
     def _publish(self, request_key: str, answer: dict[str, Any]) -> None:
