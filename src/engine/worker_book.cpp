@@ -24,7 +24,8 @@ Time WorkerBook::Worker::seen_at(Time now) const {
   return latest;
 }
 
-std::optional<Time> WorkerBook::Worker::due_at(Time now) const {
+std::optional<Time> WorkerBook::Worker::due_at(Time now, Timer::Instant instant) const {
+  if (!tried_at && instant < first_at) return now + std::chrono::ceil<Duration>(first_at - instant);
   if (!tried_at || *tried_at > now) return now;
   if (changed && !failed) return *tried_at + kTogether;
   const bool is_news = changed || !told || seen_at(now) > told->last_seen_at;
@@ -47,12 +48,14 @@ Reply<std::vector<Claimed>> WorkerBook::note(const ClaimCall& call, Reply<std::v
 
 // Null: there are too many.
 std::shared_ptr<WorkerBook::Claiming> WorkerBook::seen(const ClaimCall& call, Time now) {
+  const Timer::Instant instant = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
   const Key key{call.name_space, call.worker};
   auto worker = workers_.find(key);
   if (worker == workers_.end()) {
     if (workers_.size() >= kMostWorkers) return nullptr;
     worker = workers_.emplace(key, Worker()).first;
+    worker->second.first_at = instant + kFirstAfter;
   }
   auto& claimings = worker->second.claimings;
   auto known = std::find_if(claimings.begin(), claimings.end(), [&](const auto& each) { return each->is_of(call); });
@@ -70,7 +73,7 @@ std::shared_ptr<WorkerBook::Claiming> WorkerBook::seen(const ClaimCall& call, Ti
   }
   (*known)->seen_at = now;
   if (call.wait > Duration(0)) ++(*known)->waiting;
-  if (const auto due = worker->second.due_at(now)) schedule(*due, now);
+  if (const auto due = worker->second.due_at(now, instant)) schedule(*due, now);
   return *known;
 }
 
@@ -99,11 +102,11 @@ WorkerInfo WorkerBook::info_of(const Key& key, const Worker& worker, Time now) {
 void WorkerBook::schedule(Time when, Time now) {
   const auto instant = std::chrono::steady_clock::now() + std::clamp(when - now, Duration(0), kTellEvery);
   if (next_ && (next_->first <= instant || !timer_.cancel(*next_))) return;
-  next_ = timer_.at(instant, [this] { tell(); });
+  next_ = timer_.at(instant, [this] { tell(std::chrono::steady_clock::now()); });
 }
 
 // Those that are due, at most kMostTold; forgets whoever has not claimed for long, and looks again when more are due.
-std::vector<WorkerInfo> WorkerBook::take_due(Time now) {
+std::vector<WorkerInfo> WorkerBook::take_due(Time now, Timer::Instant instant) {
   std::vector<WorkerInfo> due;
   std::optional<Time> next;
   const std::lock_guard lock(mutex_);
@@ -116,7 +119,7 @@ std::vector<WorkerInfo> WorkerBook::take_due(Time now) {
       std::erase_if(worker.claimings, [&](const auto& each) { return each->is_over(now) && each->seen_at < seen_at; });
       worker.changed = worker.changed || worker.claimings.size() < before;
     }
-    auto due_at = worker.due_at(now);
+    auto due_at = worker.due_at(now, instant);
     if (!due_at && seen_at + kRemember <= now) {
       at = workers_.erase(at);
       continue;
@@ -149,8 +152,8 @@ void WorkerBook::told(const std::vector<WorkerInfo>& workers, bool failed) {
   }
 }
 
-void WorkerBook::tell() {
-  const std::vector<WorkerInfo> due = take_due(store_.now());
+void WorkerBook::tell(Timer::Instant instant) {
+  const std::vector<WorkerInfo> due = take_due(store_.now(), instant);
   if (due.empty()) return;
   try {
     store_.announce(due);

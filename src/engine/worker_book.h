@@ -1,8 +1,8 @@
 // Who claims here, and what the store is told of it.
 //
-// A claim notes its worker and goes on. The store is told on a timer's thread: at once of a worker that is new or
-// claims something else than before, of the others every kTellEvery as long as they claim. A worker that claims in
-// several calls is one worker, with all that it claimed within the last minute.
+// A claim notes its worker and goes on. The store is told on a timer's thread: kFirstAfter after a new worker's first
+// claim, at once of one that claims something else than before, of the others every kTellEvery as long as they claim. A
+// worker that claims in several calls is one worker, with all that it claimed within the last minute.
 #pragma once
 
 #include <map>
@@ -21,6 +21,7 @@ namespace hapax {
 
 class WorkerBook {
  public:
+  static constexpr Duration kFirstAfter{1000};  // by then it has made all its calls; and one that is gone wrote nothing
   static constexpr Duration kTellEvery{20'000};
   static constexpr Duration kRemember{60'000};
   static constexpr std::size_t kMostWorkers = 10'000, kMostClaimings = 16;  // of a worker; more are not noted
@@ -31,7 +32,7 @@ class WorkerBook {
   Reply<std::vector<Claimed>> note(const ClaimCall& call, Reply<std::vector<Claimed>> reply);
 
   // For tests: the clock was moved. What is to be told by now is told before this returns.
-  void clock_moved() { tell(); }
+  void clock_moved() { tell(Timer::Instant::max()); }
 
  private:
   // Calls that differ at most in their limits and times.
@@ -53,13 +54,15 @@ class WorkerBook {
     bool failed = false;             // the last try
 
     Time seen_at(Time now) const;
-    std::optional<Time> due_at(Time now) const;  // to be told again; absent: it has not been seen since
+    Timer::Instant first_at;  // when it is to be told first
+    // When it is to be told; absent: it has not been seen since it was.
+    std::optional<Time> due_at(Time now, Timer::Instant instant) const;
   };
   using Key = std::pair<std::string, std::string>;  // namespace, name
 
   std::shared_ptr<Claiming> seen(const ClaimCall& call, Time now);
-  void tell();
-  std::vector<WorkerInfo> take_due(Time now);
+  void tell(Timer::Instant instant);
+  std::vector<WorkerInfo> take_due(Time now, Timer::Instant instant);
   void told(const std::vector<WorkerInfo>& workers, bool failed);
   void schedule(Time when, Time now);
   static WorkerInfo info_of(const Key& key, const Worker& worker, Time now);

@@ -392,7 +392,7 @@ TEST_F(OwnTransactionTest, ADuplicateIsFoundThereToo) {
 TEST_F(OwnTransactionTest, AWaitingWorkerHearsOfTheCommit) {
   app_.task("charge_card", charge_card);
   std::jthread worker([&] { app_.work({.handle_signals = false, .until_idle_for = 20s}); });
-  exec("BEGIN");
+  exec("BEGIN IMMEDIATE");  // the worker announces itself meanwhile
   const auto handle = app_.submit_in(connection_, "charge_card", Order{456, 1});
   exec("COMMIT");
   EXPECT_EQ(handle.result<Charge>().reference, "charge-456");

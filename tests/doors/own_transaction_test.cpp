@@ -36,8 +36,10 @@ class OwnSqlite final : public OwnConnection {
   ~OwnSqlite() override { sqlite3_close(connection_); }
 
   std::string url() const override { return "sqlite:" + path_; }
+  // A transaction that begins by reading could not write after another's commit.
   void run(const std::string& sql) override {
-    if (sqlite3_exec(connection_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    const std::string begun = sql == "BEGIN" ? "BEGIN IMMEDIATE" : sql;
+    if (sqlite3_exec(connection_, begun.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
       throw std::runtime_error(sqlite3_errmsg(connection_));
     }
   }
