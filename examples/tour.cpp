@@ -11,6 +11,8 @@
 #include <iostream>
 #include <string>
 
+#include "own_database.h"
+
 using namespace std::chrono_literals;
 
 struct Order {
@@ -51,11 +53,29 @@ void refund_card(const std::string& payment) { std::cout << "refunded " << payme
 inline constexpr hapax::Signal<Packed> packed{"packed"};
 inline constexpr hapax::Signal<Restock> restock{"restock"};
 inline constexpr hapax::Signal<Dispute> disputed{"disputed"};
+inline constexpr hapax::Update<int, int> reserve_more{"reserve_more"};
 
 // A task that is named in a header, for all programs that have to do with it.
 inline const hapax::Task<std::string, void> refund("refund");
 
+// Writes to the program's own tables. Returns the number of its entry.
+inline constexpr auto book = [](auto* db, const Order& order) {
+  const std::string id = std::to_string(order.id);
+  run(db, "INSERT INTO bookings (order_id) VALUES (" + id + ")");
+  return number(db, "SELECT count(*) FROM bookings WHERE order_id = " + id);
+};
+
+bool create_tables(auto* db) {
+  run(db, "CREATE TABLE IF NOT EXISTS bookings (order_id INTEGER NOT NULL)");
+  run(db,  // as `hapax effects --sql` prints it
+      "CREATE TABLE IF NOT EXISTS hapax_effects (effect_key TEXT PRIMARY KEY, result TEXT,"
+      " created_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP)");
+  return true;
+}
+
 Shipped process_order(hapax::Context& ctx, const Order& order) {
+  int left = 10;
+  ctx.on(reserve_more, [&](int count) { return left -= count; });
   hapax::Saga saga(ctx);  // undone in reverse on a failed step, a bad payload, a cancellation
   auto payment = ctx.run(charge_card, order, hapax::key("charge-" + std::to_string(order.id)));
   saga.undo(refund, payment);
@@ -69,7 +89,8 @@ Shipped process_order(hapax::Context& ctx, const Order& order) {
 }
 
 int main(int argc, char** argv) try {
-  auto app = hapax::open(argc > 1 ? argv[1] : "memory:");
+  const std::string url = argc > 1 ? argv[1] : "memory:";
+  auto app = hapax::open(url);
   app.configure_queue("payments", {.retention = 30d, .rate_limit = "100/sec"});
 
   auto charge = app.task("charge", charge_card,
@@ -81,8 +102,15 @@ int main(int argc, char** argv) try {
   app.task(refund, refund_card);
   auto process = app.workflow("process_order", process_order);
   auto warehouse = app.workflow("warehouse", [](hapax::Context& ctx) { return ctx.wait(restock).order; });
-  auto process_paid = app.workflow("process_paid", [](hapax::Context&, const hapax::EventOf<Order>& event) {
-    return "paid " + std::to_string(event.data.id);
+  auto process_paid = app.workflow("process_paid", [charge](hapax::Context& ctx, const hapax::EventOf<Order>& event) {
+    return "paid " + ctx.run(charge, event.data, hapax::key("charge-" + std::to_string(event.data.id)));
+  });
+  auto book_order = app.task("book_order", [url](hapax::TaskContext& context, const Order& order) {
+    return in_transaction(url, [&](auto* db) {
+      create_tables(db);
+      const int entry = context.once_in(db, book, order);  // in a handler: exactly once for what it writes there
+      return entry;
+    });
   });
   auto complaint = app.workflow("complaint", [](hapax::Context& ctx) { return ctx.wait(disputed).order; });
   auto report = app.workflow("report", [](hapax::Context&, const ReportInput& input) { return input.format; });
@@ -93,7 +121,10 @@ int main(int argc, char** argv) try {
   app.on_event<Dispute>("payment.disputed").signal([](const auto& e) { return "complaint-" + e.data.order; }, disputed);
 
   int failures = 0;
-  app.observe({.attempt_failed = [&](const hapax::AttemptFailed&) { ++failures; }});
+  app.observe({.attempt_failed = [&](const hapax::AttemptFailed&) { ++failures; },
+               .stuck = [&](const hapax::WorkflowStuck&) { ++failures; },
+               .lease_lost = [&](const hapax::LeaseLost&) { ++failures; },
+               .server_away = [&](const hapax::ServerAway&) { ++failures; }});
   hapax::Worker worker(app, {.threads = 4});  // works until it goes out of scope; work() blocks
 
   const Order order{456, 9999};
@@ -105,6 +136,8 @@ int main(int argc, char** argv) try {
 
   auto stock = warehouse.start("warehouse-1");
   hapax::WorkflowHandle<Shipped> run = process.start("order-456", order);
+  const int left = run.update(reserve_more, 3, hapax::request("more-1"));  // a signal with an answer
+  as_said = as_said && left == 7;
   if (run.status() != "completed") run.signal(packed, {"eve"}, hapax::request("click-1"));
   as_said = as_said && run.result().payment == "pay_456" && stock.result() == 456;
   as_said = as_said && run.value<std::string>("packed_by") == "eve";
@@ -118,11 +151,20 @@ int main(int argc, char** argv) try {
     as_said = as_said && end.code() == "WorkflowCancelled";
   }
 
+  if (has_own_database(url)) {  // in my transaction, on my connection: sqlite3* or PGconn*
+    as_said = as_said && in_transaction(url, [&](auto* db) {
+                const auto same = charge.submit_in(db, order, hapax::key("charge-456"));
+                return same.id() == handle.id() && process.start_in(db, "order-456", order).run_id() == run.run_id();
+              });
+  }
+  as_said = as_said && book_order.submit(order, hapax::key("book-456")).result() == 1;
+  as_said = as_said && app.once("charge-order-459", charge_card, Order{459, 1}) == "pay_459";  // here, once for its key
+
   auto complaining = complaint.start("complaint-456");
   auto published =
       app.publish({.id = "evt_1", .source = "/shop", .type = "order.paid", .data = hapax::to_json(Order{1, 2, "DE"})});
   for (const auto* started : {&published.started, &published.duplicates}) {
-    for (const std::string& id : *started) as_said = as_said && process_paid.find(id).result() == "paid 1";
+    for (const std::string& id : *started) as_said = as_said && process_paid.find(id).result() == "paid pay_1";
   }
   app.publish(hapax::CloudEvent{
       .id = "evt_2", .source = "/bank", .type = "payment.disputed", .data = hapax::to_json(Dispute{"456"})});
@@ -138,9 +180,9 @@ int main(int argc, char** argv) try {
   std::cout << app.why(handle.id()) << "\n";
 
   hapax::testing::TestApp test;
-  test.mock("charge", [](const Order&) { return std::string("pay_1"); });
-  auto tried = test.workflow("process_order", [](hapax::Context& ctx, const Order& tried_order) {
-    return ctx.run<std::string>("charge", tried_order);
+  test.mock(charge, [](const Order&) { return std::string("pay_1"); });
+  auto tried = test.workflow("process_order", [charge](hapax::Context& ctx, const Order& tried_order) {
+    return ctx.run(charge, tried_order);
   });
   auto trial = tried.start("order-1", {1, 2});
   test.run_until_closed(trial);

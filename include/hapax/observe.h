@@ -59,8 +59,8 @@ struct UnknownType {
 struct Observer {
   std::function<void(const AttemptCompleted&)> attempt_completed = {};
   std::function<void(const AttemptFailed&)> attempt_failed = {};
-  std::function<void(const LeaseLost&)> lease_lost = {};
   std::function<void(const WorkflowStuck&)> stuck = {};
+  std::function<void(const LeaseLost&)> lease_lost = {};
   std::function<void(const ServerAway&)> server_away = {};
   std::function<void(const ServerBack&)> server_back = {};
   std::function<void(const UnknownType&)> unknown_type = {};

@@ -1,13 +1,23 @@
-"""Every example, unchanged, on memory:, sqlite: and http://. Each exits with 0 only if it worked as described."""
+"""Every example, unchanged, on memory:, sqlite:, postgres:// and http://. Each exits with 0 only if it worked as described."""
 
 import signal
 
 import pytest
 
 from conftest import EXAMPLES
+from postgres import Postgres
 from server import SLOWDOWN
 
-STORES = ["memory:", "sqlite:", "http:"]
+STORES = ["memory:", "sqlite:", "postgres:", "http:"]
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    server = Postgres()
+    try:
+        yield server.create().start()
+    finally:
+        server.close()
 
 
 @pytest.fixture
@@ -15,6 +25,11 @@ def url(request, tmp_path):
     kind = request.param
     if kind == "sqlite:":
         return f"sqlite:{tmp_path}/example.db"
+    if kind == "postgres:":
+        server = request.getfixturevalue("postgres")
+        database = f"example_{abs(hash(request.node.name))}"
+        server.ask(f"CREATE DATABASE {database}")
+        return server.url(database=database)
     if kind == "http:":
         return f"http://127.0.0.1:{request.getfixturevalue('server').port}"
     return kind
@@ -26,7 +41,7 @@ def test_an_example_does_what_it_says(run_example, name, url):
     run_example(name, url)
 
 
-@pytest.mark.parametrize("url", ["sqlite:", "http:"], indirect=True)
+@pytest.mark.parametrize("url", ["sqlite:", "postgres:", "http:"], indirect=True)
 @pytest.mark.parametrize("name", ["order_tasks", "errors_and_cancel", "batch", "order_workflow", "approval", "fan_out", "tour", "watching", "capi"])
 def test_an_example_that_is_run_again_finds_what_it_did(run_example, name, url):
     run_example(name, url)
