@@ -122,6 +122,7 @@ void StoreEngine::refresh() {
 void StoreEngine::clock_moved() {
   sweeper_.sweep();
   workers_.clock_moved();
+  unclaimed_.look();
   activities_.clock_moved();
   claims_.announce_everywhere();
 }

@@ -82,6 +82,7 @@ std::vector<SubmitOutcome> StoreEngine::commit_submissions(std::span<const Submi
     const Execution& created = outcome.execution;
     if (created.kind == Kind::workflow && created.status == Status::pending) results_.created_run(created, mark);
     if (!handed.contains(created.id) && !outcome.claimed) {
+      unclaimed_.submitted(created);
       ready[{created.name_space, created.queue, created.kind, created.type}] += 1;
     }
     if (const auto due = outcome.execution.due_at()) sweeper_.due_by(*due);

@@ -18,6 +18,7 @@
 #include "engine/readiness.h"
 #include "engine/sweep.h"
 #include "engine/timer.h"
+#include "engine/unclaimed_watch.h"
 #include "engine/update.h"
 #include "engine/wait_closed.h"
 #include "engine/worker_book.h"
@@ -124,6 +125,7 @@ class StoreEngine final : public LocalEngine {
   ResultDesk results_;
   UpdateDesk updates_;
   WorkerBook workers_{*store_, sweep_timer_};
+  UnclaimedWatch unclaimed_{*store_, sweep_timer_};
   ClaimDesk claims_;
   Lanes lanes_;
   LocalActivities activities_;

@@ -142,6 +142,8 @@ std::string Metrics::render(const EngineCounters& counters, const std::optional<
   out.push_back(single("hapax_http_request_bytes_in_hand", "Bytes of the bodies of those, and of those being read",
                        MetricType::Gauge, static_cast<double>(load_.bytes())));
   add_engine(out, counters);
+  out.push_back(single("hapax_stuck_turns_total", "Turns of workflows that their workers reported as stuck",
+                       MetricType::Counter, stuck_turns_.Value()));
   if (queues) add_queues(out, with_bounded_names(*queues), unclaimed);
   out.push_back(single("process_start_time_seconds", "When the server started, since the epoch", MetricType::Gauge,
                        started_at_s_));

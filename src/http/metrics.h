@@ -27,6 +27,7 @@ class Metrics {
 
   // `route` is an index into the routes; kNoRoute for a request that matched none.
   static constexpr std::size_t kNoRoute = static_cast<std::size_t>(-1);
+  void count_stuck_turn() { stuck_turns_.Increment(); }  // that a worker could not take
   void observe(std::size_t route, int status, std::chrono::steady_clock::duration took);
 
   // Without `queues`, which come from the store, the rest is written. The first kMaxQueues queues have their own
@@ -51,6 +52,7 @@ class Metrics {
   std::vector<std::unique_ptr<PerRoute>> routes_;  // the last one is for requests that matched no route
   std::mutex mutex_;
   std::set<std::pair<std::string, std::string>> told_;  // namespace and queue
+  prometheus::Counter stuck_turns_;
   double started_at_s_;
 };
 

@@ -42,7 +42,7 @@ constexpr Example kExamples[] = {
     {"post", "/v1/workflows/w/cancel", R"({"mode":"request","grace":"1s"})"},
     {"post", "/v1/workflows/w/fork", R"({"from_step":1,"workflow_id":"other"})"},
     {"post", "/v1/claims", R"({"worker":"w","queues":["q"],"types":["t"],"kinds":["task"],"limit":1,"wait":"0",
-      "lease":"60s"})"},
+      "lease":"60s","claim_id":"c","sdk":{"name":"s","version":"1"},"host":"h","pid":1})"},
     {"post", "/v1/claims/heartbeat", R"({"leases":["l"],"lease":"60s"})"},
     {"post", "/v1/claims/return", R"({"leases":["l"]})"},
     {"post", "/v1/claims/finish", R"({"outcomes":[{"lease":"l","error":{"type":"E","message":"m","stack":"s"}}]})"},

@@ -157,3 +157,14 @@ def test_metrics_know_the_queues_that_nobody_claims(server):
     caller.create(queue="mail")
     text = caller.http.get("/metrics").body.decode()
     assert 'hapax_queue_unclaimed{namespace="default",queue="mail"} 0' in text, "not before a minute is over"
+
+
+def test_a_stuck_workflow_is_counted_and_logged(server):
+    caller = Caller(server)
+    run = caller.begin("order", "stuck-1")
+    worker = WorkflowWorker(caller.http, {"unrelated": None})
+    worker.takes_all = True
+    assert worker.work()
+    assert caller.workflow("stuck-1")["status"] == "suspended"
+    assert "hapax_stuck_turns_total 1" in caller.http.get("/metrics").body.decode()
+    eventually(lambda: f"a workflow is stuck: UnknownType; `hapax why {run['id']}` says more" in server.log)

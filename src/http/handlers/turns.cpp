@@ -1,4 +1,6 @@
 // Workers: the turns of workflows.
+#include <spdlog/spdlog.h>
+
 #include "http/answer.h"
 #include "http/parse_request.h"
 #include "http/service.h"
@@ -20,10 +22,23 @@ Response turns_response(const Leases& leases, const std::vector<TurnOutcome>& ou
                          });
 }
 
+// A turn whose worker could not take it, by its place among the turns.
+struct StuckTurn {
+  std::size_t place;
+  ExecutionId run;
+  std::string error_type;
+};
+
+void tell_of(const StuckTurn& turn, Metrics* metrics) {
+  spdlog::warn("a workflow is stuck: {}; `hapax why {}` says more", turn.error_type, turn.run.to_string());
+  if (metrics) metrics->count_stuck_turn();
+}
+
 void commit_turns(Backend& backend, Request& request, const Responder& responder) {
   std::vector<wire::TurnItem> items = wire::read_turns(parse_body(request));
   std::vector<TurnRequest> turns;
   Leases leases;
+  std::vector<StuckTurn> stuck;
   for (wire::TurnItem& item : items) {
     const auto token = LeaseToken::parse(item.lease);
     const auto step = item.step ? LeaseToken::parse(item.step->lease) : std::nullopt;
@@ -36,14 +51,21 @@ void commit_turns(Backend& backend, Request& request, const Responder& responder
     turn.name_space = request.name_space;
     if (!step) turn.run = backend.claimed_runs.find(*token);
     if (!std::holds_alternative<Turn::Unfinished>(turn.end)) backend.claimed_runs.forget(*token);
+    if (const auto* end = std::get_if<Turn::Stuck>(&turn.end)) {
+      stuck.push_back({turns.size() - 1, token->execution, end->error.type});
+    }
     if (step) turn.step = Report{*step, std::move(item.step->outcome), request.name_space};
   }
   if (turns.empty()) return responder.answer(turns_response(leases, {}));
   backend.engine.commit_turns(
       std::move(turns),
-      responder.reply<std::vector<TurnOutcome>>([leases = std::move(leases)](const std::vector<TurnOutcome>& outcomes) {
-        return turns_response(leases, outcomes);
-      }));
+      responder.reply<std::vector<TurnOutcome>>(
+          [&backend, leases = std::move(leases), stuck = std::move(stuck)](const std::vector<TurnOutcome>& outcomes) {
+            for (const StuckTurn& turn : stuck) {
+              if (outcomes.at(turn.place).accepted) tell_of(turn, backend.metrics);
+            }
+            return turns_response(leases, outcomes);
+          }));
 }
 
 }  // namespace
