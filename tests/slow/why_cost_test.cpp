@@ -16,6 +16,7 @@ using namespace std::chrono_literals;
 using Steady = std::chrono::steady_clock;
 
 constexpr std::uint64_t kTasks = 1'000'000, kBatch = 1000;
+constexpr int kWorkers = 1000;
 
 class WhyCost : public testing::TestWithParam<StoreKind> {};
 INSTANTIATE_TEST_SUITE_P(Stores, WhyCost, testing::ValuesIn([] {
@@ -42,12 +43,23 @@ TEST_P(WhyCost, DoesNotGrowWithWhatElseWaits) {
     }
     store->submit(batch);
   }
+  std::vector<WorkerInfo> workers(kWorkers);  // none of which claims them
+  for (int i = 0; i < kWorkers; ++i) {
+    workers[static_cast<std::size_t>(i)] = {.name_space = "default",
+                                            .name = "worker-" + std::to_string(i),
+                                            .origin = {},
+                                            .queues = {"other", "work"},
+                                            .types = {"mail", "charge"},
+                                            .last_seen_at = clock.now()};
+  }
+  store->announce(workers);
   std::vector<double> times;
   for (std::uint64_t n : {999'990U, 500'001U, 3U, 0U, 999'999U}) {
     const auto start = Steady::now();
     const auto why = store->why("default", test_id(n + 1));
     times.push_back(std::chrono::duration<double, std::milli>(Steady::now() - start).count());
     ASSERT_TRUE(why.has_value());
+    EXPECT_NE(why->because.back().find("no_worker"), std::string::npos);
     std::cout << times.back() << " ms: " << why->sentences.at(0) << "\n";
   }
   std::sort(times.begin(), times.end());
