@@ -146,6 +146,22 @@ TEST_P(Window, TombstoneStillComparesInputs) {
   EXPECT_EQ(submit(Task().key("k").input("2")).kind, Kind::conflict);
 }
 
+TEST_P(Window, TombstoneHasNoOwnerAlthoughItsIdCameAgainWithoutTheKey) {
+  set_retention("work", 0ms);
+  const Submission submission = Task().key("k").ttl(1h);
+  submit(submission);
+  complete(token_of(claim_one()));
+  Submission again = Task();
+  again.execution.id = submission.execution.id;
+  submit(again);
+  const FoundIdentity found = store().find_identity(key_hash("work", "k")).value();
+  EXPECT_TRUE(found.entry.tombstone);
+  EXPECT_FALSE(found.owner);
+  const SubmitOutcome duplicate = submit(Task().key("k"));
+  EXPECT_TRUE(duplicate.purged);
+  EXPECT_EQ(duplicate.execution.status, Status::completed);
+}
+
 TEST_P(Window, TombstoneDiesWithItsTtl) {
   set_retention("work", 0ms);
   owner_in_unretained(Task().key("k").ttl(1h));

@@ -111,7 +111,7 @@ class MemoryStore final : public Store {
     if (entry == tables_.ledger.end()) return std::nullopt;
     FoundIdentity found;
     found.entry = entry->second;
-    if (const Execution* owner = tables_.find(found.entry.owner)) found.owner = *owner;
+    if (const Execution* owner = tables_.owner_of(found.entry)) found.owner = *owner;
     found.live = tables_.is_live(found.entry, clock_.now());
     found.expires_at = tables_.dies_at(found.entry);
     return found;

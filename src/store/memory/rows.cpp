@@ -48,7 +48,7 @@ class MemoryRows final : public rules::Rows {
     const auto found = tables_.ledger.find(execution.identity->hash);
     return found == tables_.ledger.end() ? nullptr : &found->second;
   }
-  const Execution* owner(const LedgerEntry& entry) override { return tables_.find(entry.owner); }
+  const Execution* owner(const LedgerEntry& entry) override { return tables_.owner_of(entry); }
   const Execution* stored(const ExecutionId& id, const LedgerEntry*) override { return tables_.find(id); }
   void put_entry(const Execution&, const LedgerEntry& entry) override {
     tables_.ledger.insert_or_assign(entry.identity.hash, entry);

@@ -90,12 +90,12 @@ Duration retention_of_owner(const QueuePolicies& policies, const LedgerEntry& en
 }  // namespace
 
 bool Tables::is_live(const LedgerEntry& entry, Time now) const {
-  const Execution* owner = find(entry.owner);
+  const Execution* owner = owner_of(entry);
   return hapax::is_live(entry, owner, retention_of_owner(*policies, entry, owner), now);
 }
 
 std::optional<Time> Tables::dies_at(const LedgerEntry& entry) const {
-  const Execution* owner = find(entry.owner);
+  const Execution* owner = owner_of(entry);
   return hapax::dies_at(entry, owner, retention_of_owner(*policies, entry, owner));
 }
 

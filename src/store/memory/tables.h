@@ -64,6 +64,8 @@ class Tables {
   }  // namespace, queue; ever used
 
   const Execution* find(const ExecutionId& id) const;
+  // None where it was purged, although its id may have come again without its key.
+  const Execution* owner_of(const LedgerEntry& entry) const { return entry.tombstone ? nullptr : find(entry.owner); }
   const Execution* find(const std::string& name_space, const ExecutionId& id) const;
 
   void insert(Execution execution);

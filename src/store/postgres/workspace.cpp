@@ -300,6 +300,9 @@ bool Workspace::read_identities(const std::vector<IdentityHash>& hashes, const s
       ownerless.push_back(hash);
     } else if (cells.boolean()) {
       read_row(cells, owners.emplace_back());
+      // The owner was purged, and its id has come again without the key.
+      const Execution& owner = owners.back().execution;
+      if (!owner.damaged && (!owner.identity || owner.identity->hash != hash)) ownerless.push_back(hash);
     } else {
       all_fit = false;
     }

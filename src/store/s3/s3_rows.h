@@ -38,7 +38,8 @@ class S3Rows final : public rules::Rows {
     return record_ ? &record_->entry : nullptr;
   }
   const Execution* owner(const LedgerEntry& entry) override {
-    const TaskDocument* owner = workspace_.task(entry.owner);
+    // Where it was purged there is none, although its id may have come again without its key.
+    const TaskDocument* owner = entry.tombstone ? nullptr : workspace_.task(entry.owner);
     return owner ? &owner->execution : nullptr;
   }
   const Execution* stored(const ExecutionId& id, const LedgerEntry* entry) override {

@@ -113,7 +113,7 @@ Contents Oracle::look(const Look& look) {
     if (entry == world_.ledger.end()) continue;
     found.emplace();
     found->entry = entry->second;
-    if (const Execution* owner = world_.find(entry->second.owner)) found->owner = *owner;
+    if (const Execution* owner = world_.owner_of(entry->second)) found->owner = *owner;
     found->live = world_.is_live(entry->second);
     found->expires_at = world_.dies_at(entry->second);
   }

@@ -60,7 +60,7 @@ Execution from_tombstone(const LedgerEntry& entry) {
 
 SubmitOutcome describe_owner(World& world, const LedgerEntry& entry) {
   SubmitOutcome outcome;
-  const Execution* owner = world.find(entry.owner);
+  const Execution* owner = world.owner_of(entry);
   outcome.execution = owner ? *owner : from_tombstone(entry);
   outcome.purged = !owner;
   outcome.expires_at = world.dies_at(entry);
@@ -159,14 +159,14 @@ SubmitOutcome decide_and_do(World& world, const Submission& submission) {
 // the entry lives until the retention of its owner ends.
 std::optional<Time> World::dies_at(const LedgerEntry& entry) {
   if (entry.expires_at) return entry.expires_at;
-  const Execution* owner = find(entry.owner);
+  const Execution* owner = owner_of(entry);
   if (!owner) return entry.created_at;
   if (!is_closed(owner->status)) return std::nullopt;
   return *owner->finished_at + retention(owner->name_space, owner->queue, owner->kind);
 }
 
 bool World::is_live(const LedgerEntry& entry) {
-  const Execution* owner = find(entry.owner);
+  const Execution* owner = owner_of(entry);
   if (owner && !is_closed(owner->status)) return true;
   const std::optional<Time> end = dies_at(entry);
   return end && now < *end;

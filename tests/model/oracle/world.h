@@ -63,6 +63,8 @@ struct World {
 
   // ---- reading (world.cpp)
   Execution* find(const ExecutionId& id);
+  // None where it was purged, although its id may have come again without its key.
+  Execution* owner_of(const LedgerEntry& entry) { return entry.tombstone ? nullptr : find(entry.owner); }
   const QueuePolicy& policy(const std::string& name_space, const std::string& queue);
   Duration retention(const std::string& name_space, const std::string& queue, Kind kind);
   std::optional<Time> due_at(const Execution& execution);  // the first instant at which a sweep has something to do

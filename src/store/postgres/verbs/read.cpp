@@ -56,9 +56,9 @@ const Statement kCountByStored{
 const Statement kOwners{
     "owners",
     fmt::format("SELECT g.no, i.owner FROM unnest($1::uuid[], $2::uuid[]) WITH ORDINALITY AS g (hash, id, no)"
-                " JOIN {} ON true JOIN LATERAL (SELECT x.id FROM executions x WHERE x.id = i.owner OFFSET 0) o"
-                " ON true WHERE NOT EXISTS (SELECT FROM executions x WHERE x.id = g.id)",
-                lookup("identities", "hash", "g.hash", "i"))};
+                " JOIN {} ON true JOIN LATERAL (SELECT x.identity_hash FROM executions x WHERE x.id = i.owner OFFSET 0)"
+                " o ON {} = i.hash WHERE NOT EXISTS (SELECT FROM executions x WHERE x.id = g.id)",
+                lookup("identities", "hash", "g.hash", "i"), ledger_hash("o.identity_hash"))};
 
 const Statement kSettings{"settings",
                           "SELECT name_space, kind, name, document FROM settings ORDER BY name_space, kind, name"};

@@ -169,7 +169,7 @@ std::optional<FoundIdentity> find_identity(const Batch& batch, const std::string
   FoundIdentity identity;
   identity.entry = record.entry;
   const std::string owner = task_name(record.entry.owner);
-  const Found task = batch.bucket.look({&owner, 1}).front();
+  const Found task = record.entry.tombstone ? Found() : batch.bucket.look({&owner, 1}).front();
   if (task.exists()) {
     identity.owner = read_task(task.content).execution;
   } else if (record.task) {
