@@ -357,7 +357,9 @@ def test_a_worker_says_who_it_is(app: Hapax) -> None:
 
     async def main() -> None:
         assert await (await charge.submit()).result(timeout=20) == "done"
-        (worker,) = (await app.call("GET", "/v1/workers"))["workers"]
+        while not (workers := (await app.call("GET", "/v1/workers"))["workers"]):
+            await asyncio.sleep(0.1)  # it is announced a moment after its first claim
+        (worker,) = workers
         assert worker["name"] == "w-1"
         assert worker["sdk"] == {"name": "python", "version": hapax.__version__}
         assert (worker["host"], worker["pid"]) == (socket.gethostname(), os.getpid())
