@@ -89,8 +89,7 @@ DueHints list_due(const Batch& batch, const std::string& prefix) {
     ++after.back();  // past the slash
   }
   for (std::vector<DueHint>* some : {&hints.now, &hints.next}) {
-    std::sort(some->begin(), some->end(),
-              [](const DueHint& a, const DueHint& b) { return a.hint.time < b.hint.time; });
+    std::sort(some->begin(), some->end(), [](const DueHint& a, const DueHint& b) { return a.hint.time < b.hint.time; });
   }
   return hints;
 }
