@@ -380,6 +380,39 @@ TEST_F(OwnTransactionTest, AndDoesNotIfTheCallerRollsBack) {
   EXPECT_TRUE(app_.submit("charge_card", Order{456, 1}, hapax::key("k")).created());
 }
 
+TEST_F(OwnTransactionTest, WaitsForOthersThatWrite) {
+  sqlite3* other = nullptr;
+  sqlite3_open(path_.c_str(), &other);
+  sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr);
+  exec("BEGIN");
+  std::jthread commits([&] {
+    std::this_thread::sleep_for(50ms);
+    sqlite3_exec(other, "CREATE TABLE theirs (id INTEGER); COMMIT", nullptr, nullptr, nullptr);
+  });
+  const auto handle = app_.submit_in(connection_, "charge_card", Order{456, 1});
+  exec("COMMIT");
+  EXPECT_EQ(app_.find(handle.id()).status(), "pending");
+  commits.join();
+  sqlite3_close(other);
+}
+
+TEST_F(OwnTransactionTest, SaysHowToBeginOneThatHasReadWhatIsOldByNow) {
+  exec("BEGIN");
+  exec("SELECT * FROM sqlite_schema");
+  app_.submit("charge_card", Order{1, 1});
+  try {
+    app_.submit_in(connection_, "charge_card", Order{456, 1});
+    FAIL();
+  } catch (const hapax::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("begin it with BEGIN IMMEDIATE"), std::string::npos) << error.what();
+    EXPECT_TRUE(error.safe_to_retry());
+  }
+  exec("ROLLBACK");
+  exec("BEGIN IMMEDIATE");
+  EXPECT_TRUE(app_.submit_in(connection_, "charge_card", Order{456, 1}).created());
+  exec("COMMIT");
+}
+
 TEST_F(OwnTransactionTest, ADuplicateIsFoundThereToo) {
   const auto first = app_.submit("charge_card", Order{456, 1}, hapax::key("k"));
   exec("BEGIN");

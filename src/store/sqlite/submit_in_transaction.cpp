@@ -12,6 +12,21 @@ namespace {
 
 using namespace sqlite;
 
+// Before anything is read: once a transaction has read, and another connection has written since, SQLite refuses its
+// writes without waiting for anybody.
+void lock_for_writing(Connection& connection) {
+  sqlite3* handle = connection.handle();
+  const int result = sqlite3_exec(handle, "DELETE FROM hapax_store WHERE false", nullptr, nullptr, nullptr);
+  if (result == SQLITE_ERROR) return;  // it has no such table
+  if (sqlite3_extended_errcode(handle) == SQLITE_BUSY_SNAPSHOT) {
+    throw Failure(Failure::Code::unavailable,
+                  fmt::format("{}: your transaction has read, and another connection has written since, so SQLite does "
+                              "not let it write any more; roll it back, and begin it with BEGIN IMMEDIATE",
+                              connection.path()));
+  }
+  if (result != SQLITE_OK) connection.exec("DELETE FROM hapax_store WHERE false");  // throws, or is in time
+}
+
 void check_usable(Connection& connection) {
   if (sqlite3_get_autocommit(connection.handle())) {
     throw Failure(Failure::Code::misuse, "no transaction is open on this connection: BEGIN one first");
@@ -23,6 +38,7 @@ void check_usable(Connection& connection) {
                     "anew",
                     connection.path()));
   }
+  lock_for_writing(connection);
   if (schema_version(connection) != newest_schema_version()) {
     throw Failure(Failure::Code::misuse,
                   fmt::format("'{}' has no Hapax tables of this version: open the file that the app has open",
