@@ -21,15 +21,15 @@ std::string_view word(WhileOpen policy) {
 
 std::string in_ms(Milliseconds duration) { return std::to_string(duration.count()) + "ms"; }
 
-// The configuration file's definition wins, as everywhere.
+// The configuration file's definition wins, as everywhere: this program's, or the server's.
 void put_activity(detail::AppState& app, const std::string& id, const std::string& settings_json) {
-  detail::translating([&] {
-    try {
+  try {
+    detail::translating([&] {
       app.engine().activities().put(app.name_space(), id, ActivitySettings::parse(parse_json(settings_json)));
-    } catch (const DecidedByFile&) {
-      return;
-    }
-  });
+    });
+  } catch (const Error& error) {
+    if (error.code() != "DecidedByFile") throw;
+  }
 }
 
 }  // namespace

@@ -184,6 +184,28 @@ TEST_P(Typed, SchedulesAreDeclaredInCode) {
   EXPECT_THROW(app_.schedule("wrong", report, {"pdf"}, hapax::cron("nightly")), hapax::Error);
 }
 
+TEST(DeclaredSchedules, AreShownAndTheFileWins) {
+  hapax::EngineOptions options;
+  options.activities["backup"] = hapax::ActivitySettings::parse(
+      hapax::parse_json(R"({"workflow":{"type":"backup"},"trigger":{"cron":{"expression":"0 1 * * *"}}})"));
+  const auto engine = hapax::start_engine(hapax::open_store("memory:"), std::move(options));
+  hapax::ServerOptions any_port;
+  any_port.port = 0;
+  const auto server = hapax::start_server(*engine, any_port);
+  auto app = hapax::open("http://127.0.0.1:" + std::to_string(server->port()));
+  auto report = app.workflow("report", [](hapax::Context&) {});
+  app.schedule("nightly", report, hapax::cron("0 3 * * *"));
+  app.schedule("backup", report, hapax::cron("0 4 * * *"));
+  app.on_event<Packed>("packed").signal([](const auto& event) { return event.data.by; }, packed);
+
+  auto& activities = engine->activities();
+  EXPECT_TRUE(activities.find("default", "nightly"));
+  EXPECT_TRUE(activities.find("default", "packed-signal-packed"));
+  const auto backup = activities.find("default", "backup");
+  EXPECT_TRUE(backup->from_file);
+  EXPECT_EQ(backup->settings.cron()->expression, "0 1 * * *");
+}
+
 INSTANTIATE_TEST_SUITE_P(Urls, Typed, ::testing::Values("memory", "sqlite", "http"),
                          [](const auto& parameter) { return parameter.param; });
 
