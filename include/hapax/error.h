@@ -169,7 +169,8 @@ class Cancelled : public std::runtime_error {
 class CancelRequested : public std::runtime_error {
  public:
   explicit CancelRequested(std::string reason_json)
-      : std::runtime_error("its cancellation was requested"), reason_json_(std::move(reason_json)) {}
+      : std::runtime_error("its cancellation was requested" + (reason_json.empty() ? "" : ": " + reason_json)),
+        reason_json_(std::move(reason_json)) {}
 
   const std::string& reason_json() const { return reason_json_; }  // empty if none was given
 
