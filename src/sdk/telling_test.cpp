@@ -12,6 +12,7 @@
 #include "hapax/listing.h"
 #include "hapax/trigger.h"
 #include "hapax/worker.h"
+#include "support/manual_clock.h"
 #include "support/place.h"
 #include "support/temp_dir.h"
 
@@ -48,7 +49,13 @@ class Log {
 
 class Telling : public ::testing::Test {
  protected:
-  Log log_;
+  // What an observer is given, in words.
+  template <class Event>
+  std::function<void(const Event&)> noting(std::string (*words)(const Event&)) {
+    return [this, words](const Event& event) { observed_.add(words(event)); };
+  }
+
+  Log log_, observed_;
   hapax::App app_ = hapax::open("memory:", {.log = [this](std::string_view line) { log_.add(line); }});
 };
 
@@ -64,14 +71,28 @@ TEST_F(Telling, OfAFailedAttempt) {
   EXPECT_EQ(observed, 1);
 }
 
+TEST_F(Telling, OfACompletedAttempt) {
+  app_.observe({.attempt_completed =
+                    noting<hapax::AttemptCompleted>([](const auto& attempt) { return "completed " + attempt.type; })});
+  auto task = app_.task("charge", [] {});
+  const hapax::Worker worker(app_);
+  task.submit().result();
+  EXPECT_EQ(observed_.wait_for("completed"), "completed charge");
+}
+
 TEST_F(Telling, OfATypeThatNobodyHereKnows) {
+  app_.observe({.unknown_type = noting<hapax::UnknownType>([](const auto& unknown) { return "no " + unknown.type; })});
   for (int i = 0; i < 300; ++i) app_.task("known-" + std::to_string(i), [] {});  // more than a claim may name
   app_.submit("unknown", 1);
   const hapax::Worker worker(app_);
   EXPECT_NE(log_.wait_for("unknown").find("has no task 'unknown' declared"), std::string::npos);
+  EXPECT_EQ(observed_.wait_for("no "), "no unknown");
 }
 
 TEST_F(Telling, OfAStuckWorkflow) {
+  app_.observe({.stuck = noting<hapax::WorkflowStuck>([](const auto& stuck) {
+                  return stuck.workflow_id + " " + stuck.type + " " + stuck.error_type + ": " + stuck.message;
+                })});
   app_.task("a", [] {});
   std::atomic<bool> changed = false;
   auto flow = app_.workflow("flow", [&](hapax::Context& ctx) {
@@ -89,9 +110,12 @@ TEST_F(Telling, OfAStuckWorkflow) {
   EXPECT_EQ(log_.wait_for("stuck"),
             "hapax: workflow 'flow-1' (flow) is stuck: NonDeterminism: step 1: expected wait_signal 'go', found task "
             "'b'; it goes on with a worker whose code fits");
+  EXPECT_EQ(observed_.wait_for("flow-1"),
+            "flow-1 flow NonDeterminism: step 1: expected wait_signal 'go', found task 'b'");
 }
 
 TEST_F(Telling, OfALostLease) {
+  app_.observe({.lease_lost = noting<hapax::LeaseLost>([](const auto& lost) { return "lost " + lost.type; })});
   std::latch begun(1);
   auto task = app_.task("slow", [&](hapax::TaskContext& context) {
     begun.count_down();
@@ -103,12 +127,15 @@ TEST_F(Telling, OfALostLease) {
   begun.wait();
   handle.cancel("c");
   EXPECT_NE(log_.wait_for("lease of attempt 1 is lost"), "");
+  EXPECT_EQ(observed_.wait_for("lost"), "lost slow");
 }
 
 TEST(TellingOfAServer, ThatIsAwayAndBack) {
   auto place = std::make_unique<hapax::Place>("http");
-  Log log;
+  Log log, observed;
   auto app = hapax::open(place->url(), {.log = [&](std::string_view line) { log.add(line); }});
+  app.observe({.server_away = [&](const hapax::ServerAway& away) { observed.add("away: " + away.error); },
+               .server_back = [&](const hapax::ServerBack&) { observed.add("back"); }});
   app.task("known", [] {});
   const hapax::Worker worker(app, {.until_idle_for = 60s});
   const auto port = place->port();
@@ -116,6 +143,8 @@ TEST(TellingOfAServer, ThatIsAwayAndBack) {
   EXPECT_NE(log.wait_for("is away"), "");
   hapax::Place again("http", port);
   EXPECT_NE(log.wait_for("is back after"), "");
+  EXPECT_NE(observed.wait_for("away: "), "");
+  EXPECT_EQ(observed.wait_for("back"), "back");
 }
 
 TEST(OwnWorker, WorksUntilItGoesOutOfScope) {
@@ -134,20 +163,28 @@ TEST(OwnWorker, WorksUntilItGoesOutOfScope) {
 }
 
 TEST(OwnWorker, SchedulesFireOnlyWhileAWorkerWorks) {
-  // Each second; a program that only submits fires nothing.
-  hapax::TempDir dir;
-  const std::string url = "sqlite:" + (dir.path() / "app.db").string();
-  auto submits = hapax::open(url);
-  auto tick = submits.task_named<void, void>("tick");
-  submits.schedule("ticks", tick, hapax::cron("* * * * * *"));
-  std::this_thread::sleep_for(2500ms);
-  for (const hapax::WorkflowInfo& run : submits.workflows({})) ADD_FAILURE() << run.workflow_id;
-
-  auto works = hapax::open(url, {.schedules = hapax::Schedules::always});
-  bool fired = false;
-  while (!fired) {
-    for (const hapax::WorkflowInfo& run : submits.workflows({})) fired = !run.workflow_id.empty();
+  const hapax::TempDir dir;
+  const std::string url = "sqlite:" + dir.file("app.db");
+  {
+    const hapax::ManualClock months_ago;
+    hapax::OpenStoreOptions options;
+    options.clock = &months_ago;
+    const auto engine = hapax::start_engine(hapax::open_store(url, options), {});
+    engine->activities().put("default", "monthly", hapax::ActivitySettings::parse(hapax::parse_json(R"({
+        "workflow": {"type": "tick"},
+        "trigger": {"cron": {"expression": "0 0 1 * *", "misfire_policy": "compress"}}})")));
   }
+  auto app = hapax::open(url);
+  auto tick = app.workflow("tick", [](hapax::Context&) {});
+  const auto has_fired = [&] {
+    for (const hapax::WorkflowInfo& run : app.workflows({})) return !run.workflow_id.empty();
+    return false;
+  };
+  EXPECT_FALSE(app.submit("nobody", 1).wait_for(100ms));
+  EXPECT_FALSE(has_fired());  // a program that only submits fires nothing
+
+  const hapax::Worker worker(app);
+  while (!has_fired()) std::this_thread::yield();
 }
 
 TEST(OpenOptions, ReadTheConfigurationFileThatTheyName) {
