@@ -2,10 +2,11 @@
 // many workflows are open.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <thread>
 
 #include "hapax/app.h"
 #include "hapax/listing.h"
@@ -78,11 +79,11 @@ struct Generation {
 
   void tell(std::string_view line) {
     const std::lock_guard lock(mutex);
-    told += line;
+    told.append(line).append("\n");
   }
 
   std::mutex mutex;
-  std::string told;  // of a failure, a lost lease, a stuck workflow
+  std::string told;  // a failure, a lost lease, a stuck workflow
   App app;
   Workflow<int, int> process{"process"};
   std::optional<Worker> worker;
@@ -96,24 +97,27 @@ TEST_P(Deploy, ReplacesTheWorkersOfAThousandOpenWorkflows) {
   auto first = std::make_optional<Generation>(place.url(), world, false);
   std::vector<WorkflowHandle<int>> runs;
   for (int i = 0; i < kOrders / 2; ++i) runs.push_back(first->process.start("order-" + std::to_string(i), i));
-  // Some wait for their signal, others are on their way when the second generation comes.
+  // Some wait for their signal, others are on their way when the first generation ends. Clients go on meanwhile.
   for (int i = 0; i < 10; ++i) {
     while (runs[static_cast<std::size_t>(i)].steps().size() < 2) std::this_thread::yield();
   }
   const std::string history = runs[0].export_json();
 
-  Generation second(place.url(), world, true);
-  for (int i = kOrders / 2; i < kOrders; ++i) runs.push_back(second.process.start("order-" + std::to_string(i), i));
+  std::thread client([&, process = first->process] {
+    for (int i = kOrders / 2; i < kOrders; ++i) runs.push_back(process.start("order-" + std::to_string(i), i));
+  });
   first->worker.reset();
   EXPECT_EQ(first->told, "");
+  Generation second(place.url(), world, true);
+  client.join();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     second.process.find("order-" + std::to_string(i)).signal(packed, "packed-" + std::to_string(i));
   }
   for (int i = 0; i < kOrders; ++i) {
     EXPECT_EQ(second.process.find("order-" + std::to_string(i)).result(), i);
   }
-  EXPECT_EQ(second.told, "");
   second.worker.reset();
+  EXPECT_EQ(second.told, "");
 
   const auto times = world.times();
   EXPECT_EQ(times.at("charge"), kOrders);
