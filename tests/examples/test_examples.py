@@ -1,4 +1,4 @@
-"""Every example, unchanged, on memory:, sqlite:, postgres:// and http://. Each exits with 0 only if it did what it says."""
+"""Every example, unchanged, on each kind of store and on a server. Each exits with 0 only if it worked as described."""
 
 import signal
 
