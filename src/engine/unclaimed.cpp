@@ -17,12 +17,14 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Those of one queue that have claimed within the last minute.
+// Those of one queue that have claimed within the last minute, or are busy: a worker that holds something may have no
+// room for more.
 class Claimers {
  public:
   Claimers(const std::vector<WorkerInfo>& workers, const std::string& queue, Time now) {
     for (const WorkerInfo& worker : workers) {
-      if (worker.last_seen_at + kLong > now && has(worker.queues, queue)) claimers_.push_back(&worker);
+      const bool is_there = worker.last_seen_at + kLong > now || worker.running > 0;
+      if (is_there && has(worker.queues, queue)) claimers_.push_back(&worker);
     }
   }
 

@@ -11,7 +11,7 @@
 
 namespace hapax {
 
-// A type that has waited for a minute in a queue, where nobody has claimed it for a minute.
+// A type that has waited for a minute in a queue, where nobody has claimed it for a minute, nor is busy.
 struct Unclaimed {
   std::string queue, type;
   Kind kind = Kind::task;

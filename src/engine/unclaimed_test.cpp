@@ -89,6 +89,21 @@ TEST_F(UnclaimedTest, WhatAWorkerClaimsIsNotFound) {
   EXPECT_THAT(found(), ElementsAre("charge", "mail", "order"));
 }
 
+TEST_F(UnclaimedTest, WhatABusyWorkerClaimsIsNotFound) {
+  submit("charge");
+  submit("charge");
+  announce({"charge"});
+  ClaimRequest request;
+  request.name_space = "default";
+  request.queues = {"work"};
+  request.worker = "w";
+  request.lease = 1h;
+  ASSERT_EQ(store_->claim({&request, 1}).at(0).executions.size(), 1U);
+  clock_.advance(10min);
+  EXPECT_THAT(found(), IsEmpty());
+  EXPECT_THAT(unclaimed_queues(*engine_, engine_->queue_counts(), clock_.now()), IsEmpty());
+}
+
 TEST_F(UnclaimedTest, APausedQueueIsNotLookedAt) {
   submit("charge");
   clock_.advance(60s);

@@ -8,13 +8,13 @@ namespace hapax {
 
 namespace {
 
-// The sentence that says so; nothing if somebody claims it.
+// The sentence that says so; nothing if somebody claims it, or may be too busy to: something of the queue runs.
 std::optional<std::string> nobody_claims(const Why& why) {
   for (std::size_t i = 0; i < why.because.size(); ++i) {
     const std::string& because = why.because[i];
-    if (because.starts_with(R"({"code":"no_worker")") || because.starts_with(R"({"code":"no_workflow_worker")")) {
-      return why.sentences.at(i);
-    }
+    const bool is_code =
+        because.starts_with(R"({"code":"no_worker")") || because.starts_with(R"({"code":"no_workflow_worker")");
+    if (is_code && because.ends_with(R"("running":0})")) return why.sentences.at(i);
   }
   return std::nullopt;
 }

@@ -87,10 +87,22 @@ TEST_F(UnclaimedWatchTest, WhatIsClaimedIsNotWatchedAnyMore) {
   ClaimRequest request;
   request.name_space = "default";
   request.queues = {"work"};
-  ASSERT_EQ(store_->claim({&request, 1}).at(0).executions.size(), 1U);
+  const Report report{token_of(store_->claim({&request, 1}).at(0).executions.at(0)), Report::Completed{"1"}};
+  EXPECT_TRUE(store_->finish({&report, 1}).at(0).accepted);
   EXPECT_THAT(advance(60s), IsEmpty());
   submit(Task("charge").id(test_id(2)));
   EXPECT_THAT(advance(60s), HasSubstr(test_id(2).to_string()));
+}
+
+TEST_F(UnclaimedWatchTest, ABusyQueueMayBeClaimedLater) {
+  submit(Task("charge").id(test_id(1)));
+  submit(Task("mail").id(test_id(2)));
+  ClaimRequest request;
+  request.name_space = "default";
+  request.queues = {"work"};
+  request.lease = 1h;
+  ASSERT_EQ(store_->claim({&request, 1}).at(0).executions.size(), 1U);
+  EXPECT_THAT(advance(60s), IsEmpty());
 }
 
 TEST_F(UnclaimedWatchTest, ADelayedOneIsWatchedWhenItIsDue) {

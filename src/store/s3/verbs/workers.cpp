@@ -9,7 +9,6 @@
 
 namespace hapax {
 
-// Found by its argument's namespace.
 template <class Archive>
 void fields(Archive& archive, WorkerInfo& worker) {
   archive("name_space", worker.name_space);
@@ -66,9 +65,9 @@ std::vector<WorkerInfo> read_some(Bucket& bucket, std::span<const Listed> listed
 // How many each holds, as far as so many running executions tell.
 std::map<std::string, std::int64_t> held_in(Bucket& bucket, const std::string& name_space) {
   std::vector<std::string> names;
-  for (const Listed& listed : listed_in(bucket, std::string(kRunning))) {
+  for (const Listed& listed : listed_in(bucket, namespace_prefix(kRunning, name_space))) {
     const auto hint = Hint::parse(listed.name);
-    if (hint && hint->name_space == name_space && names.size() < kMostRead) names.push_back(task_name(hint->id));
+    if (hint && names.size() < kMostRead) names.push_back(task_name(hint->id));
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
