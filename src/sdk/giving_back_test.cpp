@@ -100,7 +100,7 @@ TEST_P(GivingBack, ItIsSaidOnceForEachType) {
   for (int i = 0; i < 3; ++i) submit("fraud_check");
   submit("score");
   testing::internal::CaptureStderr();
-  work(old.app);
+  work(old.app, 3s);
   const std::string said = testing::internal::GetCapturedStderr();
   const auto times = [&](const std::string& words) {
     int count = 0;
