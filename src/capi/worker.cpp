@@ -508,7 +508,8 @@ void Worker::extend(const std::vector<HeldClaim>& claims) {
       if (!outcomes[i].ok) {
         if (take_from_program(held->number, held->line)) lose(held);
       } else if (outcomes[i].cancel_requested && !held->task.cancel_requested.exchange(true)) {
-        tell(HAPAX_CANCEL_REQUESTED, held->number);
+        // The code of a workflow is told by its history.
+        if (held->task.execution.kind == Kind::task) tell(HAPAX_CANCEL_REQUESTED, held->number);
       }
     }
     answered();

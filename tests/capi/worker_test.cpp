@@ -123,6 +123,39 @@ TEST_P(CapiWorker, ABadReportIsRefusedAndTheClaimStays) {
   EXPECT_EQ(until_ended(app).size(), 1U);
 }
 
+TEST_P(CapiWorker, LeavesACancelThatAWorkflowIsAskedForToItsHistory) {
+  CapiApp app(url());
+  hapax_worker* worker = hapax_worker_new(app.get(), app.queue(), R"({"lease":"1s"})");
+  hapax_worker_credit(worker, 1, 1);
+  EXPECT_EQ(app.call_wait("POST", "/v1/workflows", R"({"type":"flow","workflow_id":"w"})").status, 201);
+  const Answer turn = app.next();
+  EXPECT_EQ(turn.kind, HAPAX_TURN);
+  const std::string ask = R"({"mode":"request","reason":"enough"})";
+  EXPECT_EQ(app.call_wait("POST", "/v1/workflows/w/cancel", ask, R"({"Idempotency-Key":"w"})").status, 200);
+
+  const std::string id = submit(app, R"({"type":"task"})");
+  const Answer task = app.next();
+  EXPECT_EQ(app.call_wait("POST", "/v1/tasks/" + id + "/cancel", "", R"({"Idempotency-Key":"c"})").status, 200);
+  const Answer notice = app.next();  // of a heartbeat that both were in
+  EXPECT_EQ(notice.kind, HAPAX_CANCEL_REQUESTED);
+  EXPECT_EQ(notice.token, task.token);
+  finish(worker, task, R"({"error":{"type":"Cancelled","message":"stopped"}})");
+
+  const std::string waits =
+      R"({"seen":0,"commands":[{"step":1,"kind":"wait_signal","name":"go"}],"end":{"kind":"suspended"}})";
+  hapax_worker_turn(worker, turn.token, waits.data(), waits.size());
+  hapax_worker_credit(worker, 0, 1);
+  const Answer next = app.next();
+  EXPECT_EQ(next.kind, HAPAX_TURN);
+  EXPECT_EQ(next.json().find("events")->items.at(0).find("kind")->text, "cancel_requested") << next.body;
+  hapax_worker_drain(worker);
+  const std::string given_up =
+      R"({"seen":2,"end":{"kind":"failed","error":{"type":"CancelRequested","message":"enough"}}})";
+  hapax_worker_turn(worker, next.token, given_up.data(), given_up.size());
+  until_ended(app);
+  EXPECT_EQ(app.call_wait("GET", "/v1/workflows/w").text("/status"), "cancelled");
+}
+
 TEST_P(CapiWorker, TellsOfCancelRequestsLostLeasesAndTheEndOfTime) {
   CapiApp app(url());
   hapax_worker* worker = hapax_worker_new(app.get(), app.queue(), R"({"lease":"1s"})");
