@@ -280,9 +280,14 @@ class Context {
   //   ctx.on(reserve_more, [&](int count) { return left -= count; });
   template <class Question, class Answer, class Function>
   void on(const Update<Question, Answer>& update, Function function) {
-    using Returned = typename detail::Signature<Function>::Result;
-    static_assert(std::is_void_v<Answer> || std::is_convertible_v<Returned, Answer>,
-                  "hapax: the function does not return the answer of this update");
+    if constexpr (detail::HasSignature<Function>) {
+      static_assert(std::tuple_size_v<typename detail::Signature<Function>::Parameters> != 1 ||
+                        std::is_invocable_v<Function, detail::Value<Question>>,
+                    "hapax: the function does not take the question of this update");
+      static_assert(
+          std::is_void_v<Answer> || std::is_convertible_v<typename detail::Signature<Function>::Result, Answer>,
+          "hapax: the function does not return the answer of this update");
+    }
     on_update(update.name, detail::update_handler_of(std::move(function)));
   }
   template <class Function>

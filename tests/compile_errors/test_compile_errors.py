@@ -5,6 +5,7 @@ The includes of a program that misuses nothing are precompiled once, so that eac
 
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -22,11 +23,12 @@ std::string charge(const Order&);
 int ping();
 int process(hapax::Context&, const Order&);
 inline constexpr hapax::Signal<Order> packed{"packed"};
+inline constexpr hapax::Update<int, int> reserve_more{"reserve_more"};
 
-void misuse(hapax::App& app, hapax::Context& ctx) {
+void misuse(hapax::testing::TestApp& app, hapax::Context& ctx, hapax::TaskContext& context, sqlite3* db) {
   auto task = app.task_named<Order, std::string>("charge");
   auto workflow = app.workflow_named<Order, int>("process");
-  (void)task; (void)workflow; (void)ctx; (void)packed;
+  (void)task; (void)workflow; (void)ctx; (void)packed; (void)reserve_more; (void)context; (void)db;
   %s
 }
 """
@@ -45,6 +47,20 @@ MISUSES = {
     "hapax::TaskContext& and then its input. The input is taken by value or by const reference",
     'app.workflow("w", charge);': "hapax: a workflow takes a hapax::Context&, and then its input if it has one. The input is taken "
     "by value or by const reference",
+    'app.workflow("w", [](auto& c) { (void)c; });': "hapax: a workflow must be a function, or a callable with one operator() "
+    "that is not a template (no auto parameters), so that its input type is known",
+    "app.workflow(workflow, [](hapax::Context&) {});": "hapax: this function does not take the input or does not return the result of "
+    "the workflow",
+    "app.submit(ping, 7);": "hapax: this function takes no input; submit it by its name",
+    "app.mock(task, ping);": "hapax: this mock does not take the input or does not return the result of the task",
+    "app.mock(charge, ping);": "hapax: this mock does not take the input or does not return the result of the task",
+    "context.once_in(db, charge, 7);": "hapax: once_in calls its function with the given arguments, after the connection if it "
+    "takes one",
+    "ctx.on(reserve_more, [](auto n) { return n; });": "hapax: a handler of updates is a function, or a callable with one operator()",
+    "ctx.on(reserve_more, [](int a, int b) { return a + b; });": "hapax: a handler of updates takes the question, or nothing",
+    "ctx.on(reserve_more, [](const Order& order) { return order.id; });": "hapax: the function does not take the question of this "
+    "update",
+    'ctx.on(reserve_more, [](int) { return std::string("no"); });': "hapax: the function does not return the answer of this update",
     "app.task(task, ping);": "hapax: this function does not take the input or does not return the result of the task",
     "app.submit(charge, 7);": "hapax: the input that is submitted is not what the task's function takes",
     "ctx.run(charge, 7);": "hapax: the input that is given is not what the function takes",
@@ -66,7 +82,7 @@ MISUSES = {
 @pytest.fixture(scope="module")
 def compile_program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
-    (folder / "all.h").write_text("#include <hapax/hapax.h>\n#include <boost/describe.hpp>\n")
+    (folder / "all.h").write_text("#include <hapax/hapax.h>\n#include <hapax/testing.h>\n#include <boost/describe.hpp>\n")
     subprocess.run([CXX, "-std=c++20", f"-I{INCLUDE}", "-x", "c++-header", "all.h"], cwd=folder, check=True)
 
     def compiled(statement):
@@ -92,6 +108,17 @@ def test_a_misuse_is_said_in_a_sentence(compile_program, statement):
 
     assert done.returncode != 0
     assert MISUSES[statement] in done.stderr, done.stderr
+
+
+def test_every_sentence_of_the_headers_has_a_misuse():
+    def without_breaks(text):
+        return re.sub(r'"\s*\n\s*"', "", text)
+
+    said = set()
+    for header in INCLUDE.rglob("*.h"):
+        said |= set(re.findall(r'"(hapax: [^"]*)"', without_breaks(header.read_text())))
+    assert len(said) > 20
+    assert [sentence for sentence in said if not any(sentence.startswith(each) for each in MISUSES.values())] == []
 
 
 def test_the_header_alone_includes_nothing_of_boost():
