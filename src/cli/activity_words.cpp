@@ -106,6 +106,7 @@ std::string render_activity(const ActivityView& activity, Time now, const Paint&
                         Cell(activity.paused_at ? relative(*activity.paused_at, now) : "yes", Colour::yellow));
   }
   if (activity.from_file) fields.emplace_back("from the file", "yes");
+  if (activity.settings.from_code) fields.emplace_back("from the code", "yes");
   for (std::size_t i = 0; i < activity.next.size(); ++i) {
     fields.emplace_back(i == 0 ? "next" : "",
                         fmt::format("{}  {}", format_time(activity.next[i]), relative(activity.next[i], now)));

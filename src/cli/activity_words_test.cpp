@@ -77,14 +77,14 @@ TEST(ActivityWords, ARunSaysWhatFiredItWhatItBecameAndWhy) {
 
 TEST(ActivityWords, ShowOneWithItsNextAndLastFirings) {
   ActivityView view = daily();
-  view.paused = view.from_file = true;
+  view.paused = view.from_file = view.settings.from_code = true;
   view.paused_at = kNoon - 1h;
   view.last.emplace_back();
   view.last.back().at = kNoon - 24h;
   EXPECT_THAT(render_activity(view, kNoon, kPlain, {}),
               AllOf(HasSubstr("skip firings later than 1m"), HasSubstr("up to 5s"), HasSubstr("60m ago"),
-                    HasSubstr("from the file"), HasSubstr("2026-01-27T12:05:00.000Z  in 5m"),
-                    HasSubstr("2026-01-26T12:00:00.000Z  ran")));
+                    HasSubstr("from the file"), HasSubstr("from the code"),
+                    HasSubstr("2026-01-27T12:05:00.000Z  in 5m"), HasSubstr("2026-01-26T12:00:00.000Z  ran")));
 }
 
 TEST(ActivityWords, AnEventThatStartsNothingSaysSo) {

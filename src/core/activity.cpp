@@ -263,6 +263,7 @@ ActivitySettings ActivitySettings::parse(const Json& document, const std::string
   ActivitySettings settings;
   settings.name = reader.name("name").value_or("");
   settings.enabled = reader.boolean("enabled").value_or(true);
+  settings.from_code = reader.boolean("from_code").value_or(false);
 
   settings.start = read_start(reader, at);
 
@@ -299,6 +300,7 @@ std::string ActivitySettings::to_json() const {
   out.begin_object();
   if (!name.empty()) out.key("name").string(name);
   out.key("enabled").boolean(enabled);
+  if (from_code) out.key("from_code").boolean(true);
   if (const auto* workflow = std::get_if<Workflow>(&start)) {
     out.key("workflow");
     write_started(out, *workflow);

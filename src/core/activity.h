@@ -97,6 +97,7 @@ struct ActivitySettings {
   std::variant<CronTrigger, EventTrigger> trigger;
   // As given. For a schedule it always equals its misfire_policy; an event trigger has none.
   std::optional<MisfirePolicy> dedupe_key_strategy;
+  bool from_code = false;  // a program declares it each time it starts
 
   bool operator==(const ActivitySettings&) const = default;
 

@@ -43,7 +43,7 @@ constexpr std::string_view kFullCron =
     R"("catchup_limit":3,"misfire_grace":"5m","overlap":"buffer_one","jitter":"30s"}}})";
 
 constexpr std::string_view kFullEvent =
-    R"({"enabled":true,"tasks":[{"type":"resize","input":[1],"queue":"images"},{"type":"notify"}],)"
+    R"({"enabled":true,"from_code":true,"tasks":[{"type":"resize","input":[1],"queue":"images"},{"type":"notify"}],)"
     R"("trigger":{"event":{"type":"com.example.uploaded","source":"/photos","subject":"cat.jpg","where":[)"
     R"({"pointer":"/size","equals":5},{"pointer":"/name","prefix":"cat"},{"pointer":"/draft","exists":false}],)"
     R"("dedupe_by":"source_and_id"}}})";

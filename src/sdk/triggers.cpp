@@ -38,7 +38,7 @@ void put_activity(detail::AppState& app, const std::string& id, const std::strin
 void App::schedule_json(const std::string& name, std::string_view what, const std::string& start_json,
                         const CronSchedule& cron) {
   JsonWriter out;
-  out.begin_object().key(what).raw(start_json);
+  out.begin_object().key("from_code").boolean(true).key(what).raw(start_json);
   out.key("trigger").begin_object().key("cron").begin_object();
   out.key("expression").string(cron.expression_).key("timezone").string(cron.time_zone_);
   if (cron.misfire_) out.key("misfire_policy").string(word(*cron.misfire_));
@@ -128,7 +128,8 @@ void TriggerOfEvents::start(const std::string& workflow, const char* verb) const
   app->check_usable();
   const std::string id = name_for(verb, workflow);
   JsonWriter out;
-  out.begin_object().key("workflow").begin_object().key("type").string(workflow);
+  out.begin_object().key("from_code").boolean(true);
+  out.key("workflow").begin_object().key("type").string(workflow);
   if (const auto queue = app->queue_of(workflow, Kind::workflow)) out.key("queue").string(*queue);
   out.end_object().key("trigger").begin_object().key("event").begin_object().key("type").string(type_);
   if (!source_.empty()) out.key("source").string(source_);

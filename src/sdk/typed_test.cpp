@@ -184,7 +184,7 @@ TEST_P(Typed, SchedulesAreDeclaredInCode) {
   EXPECT_THROW(app_.schedule("wrong", report, {"pdf"}, hapax::cron("nightly")), hapax::Error);
 }
 
-TEST(DeclaredSchedules, AreShownAndTheFileWins) {
+TEST(DeclaredSchedules, AreShownAsSuchAndTheFileWins) {
   hapax::EngineOptions options;
   options.activities["backup"] = hapax::ActivitySettings::parse(
       hapax::parse_json(R"({"workflow":{"type":"backup"},"trigger":{"cron":{"expression":"0 1 * * *"}}})"));
@@ -199,9 +199,10 @@ TEST(DeclaredSchedules, AreShownAndTheFileWins) {
   app.on_event<Packed>("packed").signal([](const auto& event) { return event.data.by; }, packed);
 
   auto& activities = engine->activities();
-  EXPECT_TRUE(activities.find("default", "nightly"));
-  EXPECT_TRUE(activities.find("default", "packed-signal-packed"));
+  EXPECT_TRUE(activities.find("default", "nightly")->settings.from_code);
+  EXPECT_TRUE(activities.find("default", "packed-signal-packed")->settings.from_code);
   const auto backup = activities.find("default", "backup");
+  EXPECT_FALSE(backup->settings.from_code);
   EXPECT_TRUE(backup->from_file);
   EXPECT_EQ(backup->settings.cron()->expression, "0 1 * * *");
 }
