@@ -31,6 +31,7 @@ def test_a_schedule_is_told_to_the_server(app: Hapax) -> None:
     assert shown["workflow"] == {"type": "report"}
     assert shown["trigger"]["cron"]["expression"] == "0 9 * * mon-fri"
     assert shown["trigger"]["cron"]["misfire_policy"] == "compress"
+    assert shown["from_code"] is True
     assert len(shown["next"]) == 5
 
     async def main() -> Any:

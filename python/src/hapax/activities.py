@@ -50,7 +50,7 @@ def starts(definition: Task[Any, Any] | Workflow[Any, Any], input: Any) -> dict[
     queue = definition.declared_queue if isinstance(definition, Workflow) else definition.declared.queue
     if queue:
         what["queue"] = queue
-    return {"workflow": what} if isinstance(definition, Workflow) else {"tasks": [what]}
+    return {"from_code": True, **({"workflow": what} if isinstance(definition, Workflow) else {"tasks": [what]})}
 
 
 def cron_trigger(
