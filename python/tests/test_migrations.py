@@ -47,7 +47,7 @@ def downgrade():
 def documented() -> tuple[str, str]:
     """The filter, and how it is handed to Alembic, as docs/start.md has them."""
     text = (ROOT / "docs" / "start.md").read_text()
-    found = re.search(r"```python\n(def include_name.*?)\n\n(context\.configure.*?)\n```", text, re.DOTALL)
+    found = re.search(r"```py\n(def include_name.*?)\n\n(context\.configure.*?)\n```", text, re.DOTALL)
     assert found
     return found[1], found[2]
 
