@@ -375,8 +375,7 @@ void Connection::write_as_preferred(Response response) {
   if (preferences_.coding == Coding::identity || response.body.size() <= kPlainBytes) return write(std::move(response));
   if (response.body.size() > kCompressedHere && state_ == State::answering)
     return compress_elsewhere(std::move(response));
-  response = encoded(std::move(response), preferences_.coding);
-  write(std::move(response));
+  write(encoded(std::move(response), preferences_.coding));
 }
 
 void Connection::compress_elsewhere(Response response) {
