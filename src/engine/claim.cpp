@@ -61,7 +61,8 @@ struct ClaimDesk::Call : Waiting, std::enable_shared_from_this<Call> {
   const bool waits;
   LeaseSecret secret;  // if it is repeatable
   std::vector<QueueKey> keys;
-  bool has_looked = false;  // used by one look after the other
+  bool has_looked = false;        // used by one look after the other
+  std::optional<Empty> presumed;  // likewise: nothing is claimable, and only what was handed out before is looked for
 
   // Under the desk's lock.
   State state = State::looking;
@@ -128,7 +129,9 @@ void ClaimDesk::begin(const std::shared_ptr<Call>& call) {
       call->deadline = timer_.after(call->call.wait, [weak = std::weak_ptr(call)] {
         if (auto waiting = weak.lock()) waiting->desk.end_wait(waiting);
       });
-      if (!call->is_repeatable()) empty = known_empty(*call);  // it may have been handed something before
+      empty = known_empty(*call);
+      if (call->is_repeatable())
+        call->presumed = std::exchange(empty, std::nullopt);  // it may have been handed something
       if (empty) fall_asleep(call);
     }
   }
@@ -156,6 +159,7 @@ void ClaimDesk::look(const std::shared_ptr<Call>& call) {
   std::vector<ClaimRequest> requests;
   requests.push_back(request_of(*call));
   requests.back().repeatable = call->is_repeatable() && !std::exchange(call->has_looked, true);
+  if (call->presumed) requests.back().limit = 0;
   lane_.put(std::move(requests),
             [this, call](Answer<std::vector<ClaimOutcome>> answer) { looked(call, std::move(answer)); });
 }
@@ -163,6 +167,11 @@ void ClaimDesk::look(const std::shared_ptr<Call>& call) {
 void ClaimDesk::looked(const std::shared_ptr<Call>& call, Answer<std::vector<ClaimOutcome>> answer) {
   try {
     ClaimOutcome outcome = std::move(std::move(answer).get().front());
+    const auto presumed = std::exchange(call->presumed, std::nullopt);
+    if (presumed && outcome.executions.empty()) {
+      if (sleep_or_end(call, presumed->next_at)) call->reply(std::vector<Claimed>());
+      return begin_successor(call);
+    }
     const bool filled = outcome.more || outcome.executions.size() == static_cast<std::size_t>(call->call.limit);
     if (!filled && call->waits) note_empty(*call, outcome.next_at);
     if (!outcome.executions.empty()) {

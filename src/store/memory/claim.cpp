@@ -168,7 +168,7 @@ ClaimOutcome handed_before(const Tables& tables, const ClaimRequest& request, Ti
 ClaimOutcome claim(Tables& tables, const ClaimRequest& request, Time now) {
   if (request.repeatable) {
     ClaimOutcome before = handed_before(tables, request, now);
-    if (!before.executions.empty()) return before;
+    if (!before.executions.empty() || request.limit <= 0) return before;
   }
   std::deque<QueueScan> turns;
   std::vector<QueueScan*> queues;

@@ -270,7 +270,7 @@ ClaimOutcome Claim::handed_before(Batch& batch, const ClaimRequest& request) {
 ClaimOutcome Claim::operator()(Batch& batch, const ClaimRequest& request) {
   if (request.repeatable) {
     ClaimOutcome before = handed_before(batch, request);
-    if (!before.executions.empty()) return before;
+    if (!before.executions.empty() || request.limit <= 0) return before;
   }
   const std::int64_t limit = std::max(request.limit, 0);
   const std::int64_t chunk = request.queues.size() == 1 && !(request.tasks && request.workflows)

@@ -46,12 +46,12 @@ std::map<std::size_t, ClaimOutcome> Claim::handed_before(std::span<const ClaimRe
   if (repeatable.empty()) return {};
   Parameters parameters;
   parameters.array(std::move(secrets));
+  const Rows rows = runner_.run_at_once(kClaimed, parameters);
+  if (rows.empty()) return {};
+  std::vector<ExecutionId> ids;
+  for (int i = 0; i < rows.size(); ++i) ids.push_back(Cells(rows, i).raw<ExecutionId>());
   return runner_.read([&](Workspace& workspace) {
     std::map<std::size_t, ClaimOutcome> outcomes;
-    const Rows rows = workspace.connection().run(kClaimed, parameters);
-    std::vector<ExecutionId> ids;
-    for (int i = 0; i < rows.size(); ++i) ids.push_back(Cells(rows, i).raw<ExecutionId>());
-    if (ids.empty()) return outcomes;
     std::vector<Row> found = read_whole(workspace, ids);
     std::sort(found.begin(), found.end(),
               [](const Row& a, const Row& b) { return goes_before(a.execution, b.execution); });
@@ -77,11 +77,12 @@ std::vector<ClaimOutcome> Claim::operator()(std::span<const ClaimRequest> reques
     return outcomes;
   }
   std::map<std::size_t, ClaimOutcome> before = handed_before(requests);
-  if (before.empty()) return claim_new(requests);
   std::vector<ClaimRequest> others;
   for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i].limit <= 0) before.try_emplace(i);  // it asks for that alone
     if (!before.contains(i)) others.push_back(requests[i]);
   }
+  if (before.empty()) return claim_new(requests);
   std::vector<ClaimOutcome> claimed = others.empty() ? std::vector<ClaimOutcome>() : claim_new(others);
   std::vector<ClaimOutcome> outcomes;
   auto next = claimed.begin();

@@ -159,7 +159,7 @@ ClaimOutcome claim(const Batch& batch, const ClaimRequest& request) {
     ClaimOutcome before;
     answer_with(before, handed_before(batch, request));
     before.more = !before.executions.empty();
-    if (before.more) return before;
+    if (before.more || request.limit <= 0) return before;
   }
   std::deque<QueueScan> turns;
   for (const std::string& queue : request.queues) {
