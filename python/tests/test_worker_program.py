@@ -140,6 +140,21 @@ def test_cpu_handlers_run_in_processes(program: Program) -> None:
 
 
 def test_a_killed_worker_is_followed_by_an_attempt_with_the_same_effect_key(program: Program) -> None:
+    check_effect_key(program)
+
+
+@pytest.mark.parametrize("claims", [one for one in WORKERS if one == "native"])
+def test_on_one_machine_a_lease_ends_with_its_worker(tmp_path: pathlib.Path, claims: str) -> None:
+    program = Program(f"sqlite:{tmp_path / 'program.db'}", tmp_path, claims, lease="600s")
+    try:
+        check_effect_key(program)
+    finally:
+        program.process.kill()
+        program.process.wait()
+        program.app.close()
+
+
+def check_effect_key(program: Program) -> None:
     handle = hapax.sync(program.app.submit("effect"))
     program.wait_for("ready")
     program.process.kill()

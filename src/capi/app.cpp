@@ -65,7 +65,9 @@ std::shared_ptr<CompletionQueue> App::new_queue() {
 }
 
 std::shared_ptr<Worker> App::new_worker(WorkerOptions options, std::shared_ptr<CompletionQueue> queue) {
-  auto worker = std::make_shared<Worker>(Workplace{opened_.engine, name_space_}, std::move(options), std::move(queue));
+  const auto lives = opened_.hold_worker ? opened_.hold_worker(options.name) : nullptr;
+  auto worker =
+      std::make_shared<Worker>(Workplace{opened_.engine, name_space_, lives}, std::move(options), std::move(queue));
   std::vector<std::shared_ptr<Worker>> ended;  // their threads are joined without the lock
   const std::lock_guard lock(mutex_);
   if (is_closed_) throw Failure(Failure::Code::stopped, "the handle was closed");

@@ -57,6 +57,7 @@ Json with_lease(Json document);
 struct Workplace {
   std::shared_ptr<Engine> engine;
   std::string name_space;
+  std::shared_ptr<void> lives = nullptr;  // see Opened::hold_worker
 };
 
 // Safe to use from any thread.
