@@ -136,9 +136,8 @@ def test_an_app_that_was_opened_before_gunicorn_forks_says_what_to_do(gunicorn: 
     assert "call app.after_fork() in the post_fork hook" in web.log.read_text()
 
 
-def test_after_fork_opens_it_anew(gunicorn: Any, url: str) -> None:
-    if not url.startswith("http"):
-        pytest.skip("a SQLite file that was open before the fork cannot be opened in the child")
+@pytest.mark.parametrize("url", ["http"], indirect=True)  # a SQLite file that was open cannot be opened in the child
+def test_after_fork_opens_it_anew(gunicorn: Any) -> None:
     web = gunicorn("--preload", "--config", "hooks.py", OPEN_EARLY="1")
     assert web.get("order-456")[0] == 200, web.log.read_text()
 

@@ -11,7 +11,7 @@
 
 namespace hapax {
 
-// A type that has waited for a minute in a queue, where nobody has claimed it for a minute, nor is busy.
+// Something has waited for a minute, and for as long nobody has claimed its type in its queue; nobody there is busy.
 struct Unclaimed {
   std::string queue, type;
   Kind kind = Kind::task;

@@ -88,15 +88,17 @@ TEST(RequestedCancels, LeaveWhatWasAskedForBeforeTheyWereKnown) {
   }
 }
 
+std::string ship_after_signal(Context& ctx) {
+  return told_at([&](std::string& at) {
+    ctx.wait_signal("go");
+    at = "gone";
+    ctx.run("ship");
+  });
+}
+
 // Its outcome came between the turn and its commit.
 TEST(RequestedCancels, AreToldAtTheWaitAgainThatHasAnOutcomeByNow) {
-  auto replay = Replay::of([](Context& ctx) {
-    return told_at([&](std::string& at) {
-      ctx.wait_signal("go");
-      at = "gone";
-      ctx.run("ship");
-    });
-  });
+  auto replay = Replay::of(ship_after_signal);
   replay.committed();
   replay.add(request());
   const TurnRequest turn = replay.turn();
@@ -108,13 +110,7 @@ TEST(RequestedCancels, AreToldAtTheWaitAgainThatHasAnOutcomeByNow) {
 }
 
 TEST(RequestedCancels, ComeAfterTheOutcomesThatTheTurnBrought) {
-  auto replay = Replay::of([](Context& ctx) {
-    return told_at([&](std::string& at) {
-      ctx.wait_signal("go");
-      at = "gone";
-      ctx.run("ship");
-    });
-  });
+  auto replay = Replay::of(ship_after_signal);
   replay.committed();
   replay.add(request());
   replay.signals(1, "go", "1");
